@@ -1,0 +1,33 @@
+# One entry for everything: `make demo` shows what Nearwise does, `make test` runs every test.
+PYTHON ?= python3
+VENV := .venv
+UV_VERSION := 0.13.9
+UV := $(VENV)/bin/uv
+READY := $(VENV)/.ready
+
+.PHONY: demo test check bench docs clean
+
+demo: $(READY)
+	@$(VENV)/bin/nearwise demo
+
+test: $(READY) check
+	$(VENV)/bin/pytest
+
+check: $(READY)
+	$(VENV)/bin/ruff check src tests benchmarks
+	$(VENV)/bin/ruff format --check src tests benchmarks
+	$(VENV)/bin/mypy
+
+bench: $(READY)
+	$(UV) sync --frozen --quiet --group bench
+	$(VENV)/bin/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# Locked dependencies in a virtual environment of our own; nothing else is relied on.
+$(READY): pyproject.toml uv.lock
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	$(UV) sync --frozen --quiet
+	@touch $(READY)

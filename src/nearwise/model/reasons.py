@@ -1,0 +1,146 @@
+"""The closed catalogue of reasons: why a decision came out as it did.
+
+Law: nothing in Nearwise explains itself in free text. A decision returns ``Reason`` values, and
+the sentence, the level and the meaning of each stand here, once. Codes are permanent: the text of
+one may get better, a code that is no longer used stays in ``RETIRED`` and is never given again.
+CLI, JSON, events, history and the documentation all speak from this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+Fact = str | int | float | bool | None | Sequence[str] | Mapping[str, int | float | str]
+
+
+class Level(StrEnum):
+    """How much a reason should worry the reader."""
+
+    INFO = "info"  # how it is, and meant to be
+    WARNING = "warning"  # works, but not as somebody will expect
+    ERROR = "error"  # traffic or an object is lost
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What a code means: its level, and a sentence with the facts as ``{name}``."""
+
+    level: Level
+    sentence: str
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """One reason: a permanent code and its named facts."""
+
+    code: str
+    facts: Mapping[str, Fact] = {}
+
+    @property
+    def level(self) -> Level:
+        """How much it should worry the reader."""
+        return CATALOGUE[self.code].level
+
+    @property
+    def text(self) -> str:
+        """The sentence, with the facts in it."""
+        return CATALOGUE[self.code].sentence.format_map(
+            {name: _say(value) for name, value in self.facts.items()}
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """Return the JSON form: ``code``, ``level``, ``text`` and ``facts``."""
+        return {
+            "code": self.code,
+            "level": str(self.level),
+            "text": self.text,
+            "facts": dict(self.facts),
+        }
+
+
+def reason(code: str, **facts: Fact) -> Reason:
+    """Make a reason of the catalogue.
+
+    Raises KeyError for a code that is not in it, and for a fact that its sentence needs but does
+    not get.
+    """
+    made = Reason(code, facts)
+    CATALOGUE[code].sentence.format_map(dict.fromkeys(facts, ""))
+    return made
+
+
+def _say(value: Fact) -> str:
+    """Write a fact as a sentence wants it: ``a, b and c``; ``a 3, b 2``; ``0.65``."""
+    if isinstance(value, float):
+        return f"{value:.3f}".rstrip("0").rstrip(".")
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_say(amount)}" for name, amount in value.items()) or "none"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        words = [str(word) for word in value]
+        if len(words) > 8:
+            words = [*words[:7], f"{len(words) - 7} more"]
+        return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]])) or "none"
+    return str(value)
+
+
+_I, _W, _E = Level.INFO, Level.WARNING, Level.ERROR
+
+CATALOGUE: Final[dict[str, Entry]] = {
+    code: Entry(level, sentence)
+    for code, level, sentence in [
+        # Pods that are not endpoints (slices).
+        ("pod-finished", _I, "pod {pod} is {phase}: its address may belong to another pod already"),
+        ("pod-without-ip", _I, "pod {pod} has no {family} address yet"),
+        (
+            "pod-node-missing",
+            _W,
+            "pod {pod} is left out: its node {node} does not exist; tried again later",
+        ),
+        (
+            "pod-without-port",
+            _W,
+            "pod {pod} has no port named {port} ({protocol}): it is listed without that port",
+        ),
+        # Services that get no slices of ours.
+        ("service-without-selector", _I, "{service} has no selector: its slices are not written here"),
+        ("service-external-name", _I, "{service} is an ExternalName: it has no endpoints"),
+        ("service-being-deleted", _I, "{service} is being deleted: it gets no new slices"),
+        # Why a slice is written.
+        ("slice-create-full", _I, "new slice: {endpoints} endpoints fit in no existing slice"),
+        ("slice-create-ports", _I, "new slice: no slice has ports {ports} yet"),
+        ("slice-create-empty", _I, "placeholder slice: the service has no {family} endpoints"),
+        ("slice-update-endpoints", _I, "{slice}: {added} endpoints added, {removed} removed, {changed} changed"),
+        ("slice-update-labels", _I, "{slice}: labels follow the service"),
+        ("slice-update-hints", _I, "{slice}: hints changed"),
+        ("slice-recycle", _I, "{slice} is reused for what would be a new slice"),
+        ("slice-delete-empty", _I, "{slice} is deleted: no endpoint of it is left"),
+        ("slice-delete-ports", _I, "{slice} is deleted: no pod has its ports any more"),
+        ("slice-delete-family", _I, "{slice} is deleted: the service has no {family} addresses"),
+        ("slice-delete-foreign-owner", _I, "{slice} is deleted: it belongs to another service of this name"),
+        # Hints by trafficDistribution.
+        ("hints-same-zone", _I, "hints ask for the same zone (trafficDistribution {value})"),
+        ("hints-same-node", _I, "hints ask for the same node, then the same zone (trafficDistribution {value})"),
+        ("hints-not-asked", _I, "no hints: neither trafficDistribution nor the topology annotation is set"),
+        ("hints-annotation-off", _I, "no hints: the annotation {annotation}={value} does not ask for them"),
+        # Hints by CPU share.
+        ("hints-by-share", _I, "hints follow CPU: {endpoints} ready endpoints over zones {allocated} (CPU shares {ratios})"),
+        ("hint-lent", _I, "{endpoint} in zone {zone} is lent to zone {to}, because of the CPU shares ({ratios})"),
+        ("hints-off-node-info", _W, "hints are off: node {node} has no {missing}, and one such node is enough"),
+        ("hints-off-no-nodes", _W, "hints are off: no ready worker node"),
+        ("hints-off-one-zone", _W, "hints are off: all ready nodes are in zone {zone}, so zone hints are pointless"),
+        ("hints-off-too-few", _W, "hints are off: {endpoints} ready endpoints for {zones} zones; it needs at least one a zone"),
+        (
+            "hints-off-minimums",
+            _W,
+            "hints are off: the zones need at least {minimums} of {endpoints} ready endpoints "
+            "(CPU shares {ratios}), {total} in all",
+        ),
+        ("hints-off-no-zone", _W, "hints are off: endpoint {endpoint} has no zone"),
+        ("hints-off-rounding", _W, "only rounding refuses the hints: exact fractions would grant them"),
+        ("hints-off-annotation-gone", _I, "hints are removed: the topology annotation is gone"),
+    ]
+}
+
+RETIRED: Final[frozenset[str]] = frozenset()
