@@ -123,7 +123,20 @@ CATALOGUE: Final[dict[str, Entry]] = {
         ("hints-same-zone", _I, "hints ask for the same zone (trafficDistribution {value})"),
         ("hints-same-node", _I, "hints ask for the same node, then the same zone (trafficDistribution {value})"),
         ("hints-not-asked", _I, "no hints: neither trafficDistribution nor the topology annotation is set"),
-        ("hints-annotation-off", _I, "no hints: the annotation {annotation}={value} does not ask for them"),
+        ("hints-annotation-off", _I, "the annotation {annotation}={value} does not ask for hints; only Auto does"),
+        ("hints-by-annotation", _I, "hints by CPU share are asked for ({annotation}={value})"),
+        (
+            "hints-annotation-hidden",
+            _W,
+            "the older annotation {annotation}={value} hides {hidden}={hidden_value}",
+        ),
+        (
+            "hints-field-overridden",
+            _W,
+            "the annotation {annotation}={value} wins over trafficDistribution {field}, even while "
+            "it gives no hints: without it the field would bring locality back",
+        ),
+        ("hints-field-unknown", _W, "no hints: trafficDistribution {value} is not a known value"),
         # Hints by CPU share.
         ("hints-by-share", _I, "hints follow CPU: {endpoints} ready endpoints over zones {allocated} (CPU shares {ratios})"),
         ("hint-lent", _I, "{endpoint} in zone {zone} is lent to zone {to}, because of the CPU shares ({ratios})"),
@@ -139,6 +152,18 @@ CATALOGUE: Final[dict[str, Entry]] = {
         ),
         ("hints-off-no-zone", _W, "hints are off: endpoint {endpoint} has no zone"),
         ("hints-off-rounding", _W, "only rounding refuses the hints: exact fractions would grant them"),
+        (
+            "hints-share-limit",
+            _I,
+            "{zone} has {percent} % of the ready CPU; with {endpoints} ready endpoints the limit "
+            "is {limit} %",
+        ),
+        (
+            "hints-safe-counts",
+            _I,
+            "{endpoints} ready endpoints get no hints at these CPU shares; the nearest numbers that "
+            "do: {counts}",
+        ),
         ("hints-off-annotation-gone", _I, "hints are removed: the topology annotation is gone"),
     ]
 }

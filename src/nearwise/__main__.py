@@ -1,0 +1,5 @@
+"""``python -m nearwise``."""
+
+from nearwise.cli import main
+
+main()

@@ -1,0 +1,90 @@
+"""Where a command reads a cluster from: dumps (``-f``) or the live cluster of a kubeconfig.
+
+The options have kubectl's names and meanings. Usage: decorate the command's function with
+``@source_options``, take a ``source`` argument, and call ``load(source)`` for the objects and
+``scope(source)`` for the namespace whose services are asked about.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from nearwise.cli.output import print_note, progress
+
+if TYPE_CHECKING:
+    from nearwise.model.codec import Objects
+
+
+class Source(NamedTuple):
+    """What the user said about where to read."""
+
+    filenames: tuple[str, ...] = ()
+    kubeconfig: str | None = None
+    context: str | None = None
+    namespace: str | None = None
+    all_namespaces: bool = False
+
+
+def source_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say where to read; the command gets them as ``source``."""
+
+    @functools.wraps(function)
+    def command(**options: Any) -> Any:
+        source = Source(**{name: options.pop(name) for name in Source._fields})
+        if source.filenames and (source.kubeconfig or source.context):
+            raise click.UsageError("-f reads files; --kubeconfig and --context a live cluster")
+        return function(source=source, **options)
+
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def scope(source: Source) -> str | None:
+    """Return the namespace whose services are asked about; None for those of all namespaces.
+
+    A dump is read whole unless ``-n`` is given; for a live cluster the context names the
+    namespace, as it does for kubectl. Raises ClusterError when there is no such context.
+    """
+    if source.all_namespaces or (source.filenames and source.namespace is None):
+        return None
+    if source.namespace is not None:
+        return source.namespace
+    from nearwise.client.kubeconfig import find_access
+
+    return find_access(source.kubeconfig, source.context).namespace
+
+
+def load(source: Source, *, all_pods: bool = False) -> Objects:
+    """Read nodes, namespaces, services, endpoints, endpointslices, pods and events.
+
+    Of a live cluster only what lies in ``scope(source)`` is read, and with ``all_pods`` also the
+    pods elsewhere, which may be clients. A kind that we may not list is left out, and the user
+    is told. Raises InputError and ClusterError.
+    """
+    if source.filenames:
+        from nearwise.client.dump import load as load_dump
+
+        with progress("reading " + ", ".join(source.filenames)):
+            return load_dump(source.filenames, sys.stdin.buffer)
+
+
+_OPTIONS = (
+    click.option(
+        "-f",
+        "--filename",
+        "filenames",
+        multiple=True,
+        metavar="FILE",
+        help="Read this dump, folder of dumps, or - for standard input. Can be repeated.",
+    ),
+    click.option("-n", "--namespace", metavar="NAME", help="Namespace of the services."),
+    click.option("-A", "--all-namespaces", is_flag=True, help="Services of all namespaces."),
+    click.option("--context", metavar="NAME", help="Context of the kubeconfig to use."),
+    click.option("--kubeconfig", metavar="FILE", help="Kubeconfig to use."),
+)

@@ -1,0 +1,310 @@
+"""Hints by CPU share: which zone gets how many endpoints, and when nobody gets any.
+
+Law: the arithmetic is Kubernetes', to the bit. Ratios, shares and minimums are float64 in the
+order in which Kubernetes 1.36 computes them, because some answers are decided by the last bit;
+exact fractions are used only to say so. Where Kubernetes picks at random, names decide.
+
+``topology-mode: Auto`` (KEP-2433) spreads the ready endpoints of a service over the zones by the
+CPU of their ready nodes. A zone's share is ratio x endpoints; it must get at least as many that
+none is overloaded by more than the threshold, ``ceil(share / (1 + threshold))``. Then each
+endpoint starts with its own zone, and zones with too many lend to those with too few.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from math import ceil
+from typing import Final
+
+import msgspec
+
+from nearwise.model import Endpoint, EndpointHints, ForZone, Node, Reason, reason
+from nearwise.model.quantity import milli
+from nearwise.model.wellknown import CONTROL_PLANE, MASTER, ZONE
+
+THRESHOLD: Final = 0.2  # how much a zone's endpoints may be overloaded before hints go
+
+# The events of Kubernetes 1.36 on the Service; each message ends with the address family.
+ENABLED: Final = "TopologyAwareHintsEnabled"
+DISABLED: Final = "TopologyAwareHintsDisabled"
+TEXT_ENABLED: Final = "Topology Aware Hints has been enabled"
+TEXT_DISABLED: Final = "Topology Aware Hints has been disabled"
+TEXT_NODE_INFO: Final = (
+    "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes"
+)
+TEXT_TOO_FEW: Final = "Insufficient number of endpoints"
+TEXT_MINIMUMS: Final = (
+    "Unable to allocate minimum required endpoints to each zone without exceeding overload "
+    "threshold"
+)
+TEXT_NO_ZONE: Final = "One or more endpoints do not have a zone specified"
+
+
+class ExcludedNode(msgspec.Struct, frozen=True):
+    """A node that the shares do not count: ``control-plane`` or ``not ready``."""
+
+    name: str
+    why: str
+    zone: str
+    cpu: int  # milli-CPU
+
+
+class LackingNode(msgspec.Struct, frozen=True):
+    """A ready worker node without which the shares would be known."""
+
+    name: str
+    missing: tuple[str, ...]  # "zone", "CPU"
+
+
+class ZoneShares(msgspec.Struct, frozen=True):
+    """The CPU of the ready worker nodes by zone, and what part of all that is.
+
+    ``ratios`` is empty when hints by share are impossible: a node lacks zone or CPU, or there
+    are fewer than two zones. ``cpu`` and ``total`` (milli-CPU) are given even then, for the nodes
+    that have both. All are sorted by name.
+    """
+
+    cpu: Mapping[str, int]
+    ratios: Mapping[str, float]
+    total: int
+    excluded: tuple[ExcludedNode, ...] = ()
+    lacking: tuple[LackingNode, ...] = ()
+
+    @property
+    def ready_zones(self) -> tuple[str, ...]:
+        """The zones that have ready worker nodes."""
+        return tuple(self.cpu)
+
+    @property
+    def largest(self) -> str:
+        """The zone with most CPU, the first by name of equal ones; empty when there is none."""
+        return max(self.cpu, key=lambda zone: self.cpu[zone], default="")
+
+
+class Allocation(msgspec.Struct, frozen=True):
+    """How many ready endpoints a zone is to get; ``desired`` is its share, at least the minimum."""
+
+    minimum: int
+    maximum: int
+    desired: float
+
+
+class Allocations(msgspec.Struct, frozen=True):
+    """How many ready endpoints each zone is to get, and the CPU ratios that say so."""
+
+    zones: Mapping[str, Allocation]
+    ratios: Mapping[str, float]
+    endpoints: int
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """No hints for anybody: Kubernetes' words (without the family), and the true reasons."""
+
+    text: str
+    reasons: tuple[Reason, ...]
+
+
+class Assigned(msgspec.Struct, frozen=True):
+    """The endpoints with their hints, in the order given, and all hints by zone.
+
+    ``reasons`` name each endpoint that is lent to another zone.
+    """
+
+    slices: tuple[tuple[Endpoint, ...], ...]
+    hints: Mapping[str, int]
+    reasons: tuple[Reason, ...]
+
+
+def zone_shares(nodes: Iterable[Node]) -> ZoneShares:
+    """Count the CPU of the ready worker nodes by zone.
+
+    Control-plane nodes and nodes that are not ready drop out first. Then one node without zone
+    or allocatable CPU is enough to stop everything.
+    """
+    cpu: dict[str, int] = {}
+    excluded: list[ExcludedNode] = []
+    lacking: list[LackingNode] = []
+    for node in sorted(nodes, key=lambda node: node.metadata.name):
+        name, zone, amount = node.metadata.name, _zone(node), _cpu(node)
+        why = _excluded(node)
+        if why:
+            excluded.append(ExcludedNode(name, why, zone, amount))
+        elif not zone or not amount:
+            missing = [word for word, there in (("zone", zone), ("CPU", amount)) if not there]
+            lacking.append(LackingNode(name, tuple(missing)))
+        else:
+            cpu[zone] = cpu.get(zone, 0) + amount
+    cpu = dict(sorted(cpu.items()))
+    total = sum(cpu.values())
+    known = not lacking and len(cpu) > 1 and total
+    ratios = {zone: amount / total for zone, amount in cpu.items()} if known else {}
+    return ZoneShares(cpu, ratios, total, tuple(excluded), tuple(lacking))
+
+
+def allocate(
+    shares: ZoneShares, ready_endpoints: int, threshold: float = THRESHOLD
+) -> Allocations | Refusal:
+    """Say how many of the ready endpoints each zone is to get, or why there are no hints."""
+    ratios, zones = shares.ratios, len(shares.ratios)
+    if not ratios:
+        return Refusal(TEXT_NODE_INFO, _why_no_ratios(shares))
+    numbers = f"({ready_endpoints} endpoints, {zones} zones)"
+    if ready_endpoints < zones:
+        why = reason("hints-off-too-few", endpoints=ready_endpoints, zones=zones)
+        return Refusal(f"{TEXT_TOO_FEW} {numbers}", (why,))
+
+    minimums = {zone: minimum(ratio, ready_endpoints, threshold) for zone, ratio in ratios.items()}
+    spare = ready_endpoints - sum(minimums.values())
+    if spare < 0:
+        reasons = [
+            reason(
+                "hints-off-minimums",
+                minimums=minimums,
+                endpoints=ready_endpoints,
+                ratios=ratios,
+                shares={zone: ratio * ready_endpoints for zone, ratio in ratios.items()},
+                total=sum(minimums.values()),
+            )
+        ]
+        if exact_minimums(shares, ready_endpoints, threshold) <= ready_endpoints:
+            reasons.append(reason("hints-off-rounding"))
+        return Refusal(f"{TEXT_MINIMUMS} {numbers}", tuple(reasons))
+    zones_ = {
+        zone: Allocation(least, least + spare, max(ratios[zone] * ready_endpoints, float(least)))
+        for zone, least in minimums.items()
+    }
+    return Allocations(zones_, ratios, ready_endpoints)
+
+
+def assign(
+    allocations: Allocations,
+    rewritten: Sequence[Sequence[Endpoint]],
+    standing: Mapping[str, int],
+) -> Assigned | Refusal:
+    """Give each ready endpoint of the slices that are written anyway one zone hint.
+
+    ``standing`` counts the hints in the slices that stay as they are. An endpoint in a zone
+    without an allocation keeps its own zone: nobody borrows from there (recorded behaviour of
+    Kubernetes 1.36). Refused when a ready endpoint has no zone.
+    """
+    allocated = Counter(standing)
+    for endpoints in rewritten:
+        for endpoint in endpoints:
+            if endpoint.conditions.ready:
+                if not endpoint.zone:
+                    why = reason("hints-off-no-zone", endpoint=_name(endpoint))
+                    return Refusal(TEXT_NO_ZONE, (why,))
+                allocated[endpoint.zone] += 1
+
+    giving, receiving = _exchange(allocations.zones, allocated)
+    hints: dict[str, EndpointHints] = {}
+    reasons: list[Reason] = []
+    slices = []
+    for endpoints in rewritten:
+        hinted = []
+        for endpoint in endpoints:
+            zone = endpoint.zone if endpoint.conditions.ready else None
+            to = zone
+            if zone and giving[zone] and receiving:
+                to = min(receiving)
+                giving[zone] -= 1
+                receiving -= Counter((to,))
+                allocated[zone] -= 1
+                allocated[to] += 1
+                reasons.append(
+                    reason(
+                        "hint-lent",
+                        endpoint=_name(endpoint),
+                        zone=zone,
+                        to=to,
+                        ratios=allocations.ratios,
+                    )
+                )
+            wanted = hints.setdefault(to, EndpointHints((ForZone(to),))) if to else None
+            if endpoint.hints != wanted:
+                endpoint = msgspec.structs.replace(endpoint, hints=wanted)  # noqa: PLW2901
+            hinted.append(endpoint)
+        slices.append(tuple(hinted))
+    by_zone = {zone: count for zone, count in sorted(allocated.items()) if count}
+    return Assigned(tuple(slices), by_zone, tuple(reasons))
+
+
+def minimum(ratio: float, endpoints: int, threshold: float) -> int:
+    """Return the fewest endpoints that a zone may get, in Kubernetes' arithmetic."""
+    return ceil(ratio * endpoints * (1 / (1 + threshold)))
+
+
+def exact_minimums(shares: ZoneShares, endpoints: int, threshold: float) -> int:
+    """Return the sum of the zones' minimums as it would be without rounding."""
+    # The threshold as written: 0.2 is a fifth, not the binary number beside it.
+    load = 1 + Fraction(repr(threshold))
+    return sum(
+        ceil(Fraction(amount, shares.total) * endpoints / load) for amount in shares.cpu.values()
+    )
+
+
+def _exchange(
+    zones: Mapping[str, Allocation], allocated: Mapping[str, int]
+) -> tuple[Counter[str], Counter[str]]:
+    """Return how many endpoints each zone lends and borrows.
+
+    One endpoint a step, from the zone with most to give to the zone that lacks most, until one
+    side has less than half an endpoint or both have less than one.
+    """
+    over = {zone: allocated.get(zone, 0) - zones[zone].desired for zone in sorted(zones)}
+    to_give = {zone: amount for zone, amount in over.items() if amount > 0}
+    to_take = {zone: -amount for zone, amount in over.items() if amount < 0}
+    giving: Counter[str] = Counter()
+    receiving: Counter[str] = Counter()
+    while to_give and to_take:
+        giver = max(to_give, key=lambda zone: to_give[zone])
+        taker = max(to_take, key=lambda zone: to_take[zone])
+        give, take = to_give[giver], to_take[taker]
+        if min(give, take) < 0.5 or max(give, take) < 1.0:
+            break
+        giving[giver] += 1
+        to_give[giver] -= 1
+        receiving[taker] += 1
+        to_take[taker] -= 1
+    return giving, receiving
+
+
+def _name(endpoint: Endpoint) -> str:
+    """Return what a user calls the endpoint: its pod, or its address."""
+    if endpoint.target_ref is not None and endpoint.target_ref.name:
+        return endpoint.target_ref.name
+    return next(iter(endpoint.addresses), "")
+
+
+def _why_no_ratios(shares: ZoneShares) -> tuple[Reason, ...]:
+    if shares.lacking:
+        return tuple(
+            reason("hints-off-node-info", node=node.name, missing=" and no ".join(node.missing))
+            for node in shares.lacking
+        )
+    if not shares.cpu:
+        return (reason("hints-off-no-nodes"),)
+    return (reason("hints-off-one-zone", zone=shares.ready_zones[0]),)
+
+
+def _zone(node: Node) -> str:
+    return node.metadata.labels.get(ZONE, "")
+
+
+def _cpu(node: Node) -> int:
+    """Return the allocatable milli-CPU; what is absent or unreadable counts as nothing."""
+    try:
+        return milli(node.status.allocatable.get("cpu", 0))
+    except ValueError:
+        return 0
+
+
+def _excluded(node: Node) -> str:
+    if not node.metadata.labels.keys().isdisjoint((CONTROL_PLANE, MASTER)):
+        return "control-plane"
+    for condition in node.status.conditions:
+        if condition.type == "Ready":
+            return "" if condition.status == "True" else "not ready"
+    return "not ready"

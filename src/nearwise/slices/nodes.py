@@ -1,0 +1,49 @@
+"""The nodes as the slice decisions see them: which exist, their zones, and the CPU shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nearwise.model import Node
+from nearwise.model.wellknown import ZONE
+from nearwise.slices.allocation import ZoneShares, zone_shares
+
+
+class Nodes:
+    """All nodes of a cluster, shared by the services; shares are counted when first asked for."""
+
+    def __init__(self, nodes: Iterable[Node] = ()) -> None:
+        self._nodes = {node.metadata.name: node for node in nodes}
+        self._zones = {name: _zone(node) for name, node in self._nodes.items()}
+        self._shares: ZoneShares | None = None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._nodes
+
+    def put(self, node: Node) -> None:
+        """Take in a new or changed node."""
+        self._nodes[node.metadata.name] = node
+        self._zones[node.metadata.name] = _zone(node)
+        self._shares = None
+
+    def drop(self, name: str) -> None:
+        """Forget a node that is gone."""
+        self._nodes.pop(name, None)
+        self._zones.pop(name, None)
+        self._shares = None
+
+    @property
+    def zones(self) -> dict[str, str | None]:
+        """The zone of each node that exists; None where the label is missing or empty."""
+        return self._zones
+
+    @property
+    def shares(self) -> ZoneShares:
+        """The zones' shares of CPU, over the nodes as they are now."""
+        if self._shares is None:
+            self._shares = zone_shares(self._nodes[name] for name in sorted(self._nodes))
+        return self._shares
+
+
+def _zone(node: Node) -> str | None:
+    return node.metadata.labels.get(ZONE) or None
