@@ -11,7 +11,7 @@ import http.client
 import os
 import ssl
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
 from urllib.parse import quote, urlsplit
@@ -19,6 +19,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import msgspec
+from msgspec.structs import replace
 
 from nearwise import __version__
 from nearwise.client.credentials import Identity
@@ -34,9 +35,12 @@ from nearwise.model import (
     Service,
     Status,
 )
+from nearwise.model.codec import decode
+from nearwise.model.errors import InputError
 from nearwise.model.meta import ListMeta, Object
 
 T = TypeVar("T")
+K = TypeVar("K", bound=msgspec.Struct)
 
 _PAGE: Final = 500  # objects a request, as kubectl has it
 _WAITS: Final = (0.25, 0.5, 1.0, 2.0)  # seconds between attempts, if the server names none
@@ -51,13 +55,13 @@ _BROKEN: Final = (
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=60)
 
 
-class Resource(NamedTuple, Generic[T]):
+class Resource(NamedTuple, Generic[K]):
     """A kind of object, and where the API has it."""
 
     api_version: str
     plural: str
     kind: str
-    type: type[T]
+    type: type[K]
     namespaced: bool = True
 
     def path(self, namespace: str | None) -> str:
@@ -113,44 +117,48 @@ class Api:
     async def __aexit__(self, *_failure: object) -> None:
         await self._session.close()
 
-    async def list(self, resource: Resource[T], namespace: str | None = None) -> tuple[T, ...]:
+    async def list(self, resource: Resource[K], namespace: str | None = None) -> tuple[K, ...]:
         """Return all objects of a kind, in one namespace or (None) in all.
 
         Raises ForbiddenError when we may not list them, else ClusterError.
         """
-        return await self._list(resource, namespace, _Page[resource.type])  # type: ignore[name-defined]
+        page: type[_Page[K]] = _Page[resource.type]  # type: ignore[name-defined]
+        items = await self._list(resource, namespace, page)
+        # In a list the items leave out what they are.
+        version, kind = resource.api_version, resource.kind
+        return tuple(replace(item, api_version=version, kind=kind) for item in items)
 
     async def list_raw(
         self, resource: Resource[Any], namespace: str | None = None
     ) -> tuple[dict[str, Any], ...]:
-        """Return what ``list`` returns as the server wrote it, with apiVersion and kind."""
+        """Return the same as ``list``, as the server wrote it."""
         items = await self._list(resource, namespace, _Page[dict[str, Any]])
-        return tuple(
-            {"apiVersion": resource.api_version, "kind": resource.kind, **item} for item in items
-        )
+        named = {"apiVersion": resource.api_version, "kind": resource.kind}
+        return tuple({**named, **item} for item in items)
 
     async def _list(
         self, resource: Resource[Any], namespace: str | None, page_type: type[_Page[T]]
-    ) -> tuple[T, ...]:
+    ) -> Sequence[T]:
         path = resource.path(namespace)
-        decoder = msgspec.json.Decoder(page_type)
         query = {"limit": str(_PAGE)}
         items: list[T] = []
         while True:
             try:
-                page = self._decode(decoder, await self._get(path, query))
+                body = await self._get(path, query)
             except _ExpiredError:
                 # The pages would no longer show one moment: read all again, in one piece.
-                page, items = self._decode(decoder, await self._get(path, {})), []
+                items, query = [], {}
+                body = await self._get(path, query)
+            page = self._decode(body, page_type)
             items.extend(page.items or ())
             if not page.metadata.continue_:
-                return tuple(items)
+                return items
             query["continue"] = page.metadata.continue_
 
-    def _decode(self, decoder: msgspec.json.Decoder[T], body: bytes) -> T:
+    def _decode(self, body: bytes, page_type: type[T]) -> T:
         try:
-            return decoder.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            return decode(body, page_type)
+        except InputError as error:
             raise ClusterError(
                 f"{self._access.server} does not answer like a Kubernetes API server: {error} "
                 f"({self._access.origin})"

@@ -22,8 +22,13 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from nearwise.client.errors import ClusterError
+from nearwise.model.codec import from_dict
+from nearwise.model.errors import InputError
 
 _EXEC_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+_SECRET_KEYS: Final = frozenset(
+    ["token", "password", "client-key-data", "clientKeyData", "proxy-url"]
+)
 _EARLY: Final = timedelta(seconds=10)  # renew before the server's clock says it is over
 
 
@@ -206,9 +211,9 @@ class Plugin:
     def _read(self, printed: bytes) -> _ExecStatus:
         """Check what the program printed; no message quotes it, for it holds secrets."""
         try:
-            credential = msgspec.json.decode(printed, type=_ExecCredential, dec_hook=decode_secret)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            where = f" ({error})" if isinstance(error, msgspec.ValidationError) else ""
+            credential = from_dict(hide(msgspec.json.decode(printed)), _ExecCredential)
+        except (msgspec.DecodeError, RecursionError, InputError) as error:
+            where = f" ({error})" if isinstance(error, InputError) else ""
             raise self._error(f"did not print an ExecCredential{where}") from None
         if (credential.kind, credential.api_version) != ("ExecCredential", self._spec.api_version):
             raise self._error(
@@ -247,11 +252,16 @@ def basic(username: str, password: Secret) -> Secret:
     return Secret("Basic " + base64.b64encode(pair).decode())
 
 
-def decode_secret(_type: type, value: Any) -> Secret:
-    """Wrap a text in a Secret while it is decoded (a msgspec ``dec_hook``)."""
-    if not isinstance(value, str):
-        raise TypeError("Expected `str`")
-    return Secret(value)
+def hide(plain: Any) -> Any:
+    """Return plain dicts and lists with every text in them that is a secret as a Secret."""
+    if isinstance(plain, list):
+        return [hide(each) for each in plain]
+    if not isinstance(plain, dict):
+        return plain
+    return {
+        key: Secret(each) if key in _SECRET_KEYS and isinstance(each, str) else hide(each)
+        for key, each in plain.items()
+    }
 
 
 def _why(error: Exception) -> str:

@@ -27,10 +27,12 @@ from nearwise.client.credentials import (
     TokenFile,
     basic,
     bearer,
-    decode_secret,
+    hide,
 )
 from nearwise.client.errors import ClusterError
-from nearwise.model.errors import split_complaint
+from nearwise.model import yamltree
+from nearwise.model.codec import from_dict
+from nearwise.model.errors import InputError
 
 _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _PLUGIN_CONFIG: Final = "client.authentication.k8s.io/exec"  # cluster extension, for the plugin
@@ -160,14 +162,14 @@ def _read(path: Path) -> _File:
     except OSError as error:
         raise ClusterError(f"cannot read the kubeconfig {path}: {error.strerror}") from None
     try:
-        return msgspec.yaml.decode(text or b"{}", type=_File, dec_hook=decode_secret)
-    except msgspec.ValidationError as error:
-        what, field = split_complaint(error)
-        raise ClusterError(f"kubeconfig {path}: {field or 'the whole file'}: {what}") from None
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        mark = getattr(error.__context__, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
+        trees = list(yamltree.documents(text, str(path)))
+    except InputError as error:
+        line = f", line {error.line}" if error.line else ""
         raise ClusterError(f"kubeconfig {path}{line}: this is not YAML") from None
+    try:
+        return from_dict(hide(trees[0][1]) if trees else {}, _File)
+    except InputError as error:
+        raise ClusterError(f"kubeconfig {path}: {error}") from None
 
 
 # --- From entries to access -----------------------------------------------------------------
@@ -192,7 +194,7 @@ class _Found(msgspec.Struct, Generic[E], frozen=True):
             return None
         try:
             if data:
-                return base64.b64decode(data).decode()
+                return base64.b64decode("".join(data.split()), validate=True).decode()
             return (self.folder / path).read_text()
         except OSError as error:
             raise self.error(f"{field} {self.folder / path}: {error.strerror}") from None

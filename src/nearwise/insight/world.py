@@ -49,10 +49,24 @@ class World:
         """Every Endpoints object."""
         return {endpoints.metadata.key: endpoints for endpoints in self.objects.endpoints}
 
-    def zone_of(self, node: str) -> str:
-        """Return the zone that the node is labelled with, or nothing."""
-        known = self.nodes.get(node)
-        return known.metadata.labels.get(wellknown.ZONE, "") if known else ""
+    @cached_property
+    def zones(self) -> Mapping[str, str]:
+        """The zone of every node, empty where it has no label.
+
+        In a snapshot without nodes, the nodes that pods and endpoints name, with the zones that
+        the endpoints tell.
+        """
+        if self.nodes:
+            return {
+                name: node.metadata.labels.get(wellknown.ZONE, "")
+                for name, node in self.nodes.items()
+            }
+        found = {pod.spec.node_name: "" for pod in self.objects.pods if pod.spec.node_name}
+        for slice_ in self.objects.slices:
+            for endpoint in slice_.endpoints:
+                if node := endpoint.node_name:
+                    found[node] = max(found.get(node, ""), endpoint.zone or "")
+        return dict(sorted(found.items()))
 
     def slices_of(self, service: Key) -> tuple[EndpointSlice, ...]:
         """Return the slices labelled with the service, whoever manages them, by name."""

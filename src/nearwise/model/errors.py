@@ -2,21 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-import msgspec
-
-# What msgspec calls a type, and what the user calls it.
-_TYPE_NAMES: Final = {
-    "int": "a whole number",
-    "float": "a number",
-    "str": "text",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "a mapping",
-    "null": "null",
-}
-
 
 class InputError(Exception):
     """Something handed in is broken: what, where, and what to do about it.
@@ -55,23 +40,3 @@ class InputError(Exception):
         parts = [", ".join(filter(None, place)), self.object, self.field, self.what]
         hint = f" ({self.hint})" if self.hint else ""
         return ": ".join(filter(None, parts)) + hint
-
-
-def split_complaint(error: msgspec.ValidationError) -> tuple[str, str]:
-    """Take a decoder's complaint apart: what is wrong in the user's words, and the field.
-
-    ``Expected `int`, got `str` - at `$.spec.ports[0].port` `` becomes ``expected a whole number,
-    got text`` and ``spec.ports[0].port``.
-    """
-    complaint, _, path = str(error).partition(" - at `$")
-    expected, comma, got = complaint.partition(", got ")
-    if comma and expected.startswith("Expected "):
-        wanted = [_say(name) for name in expected.removeprefix("Expected ").strip("`").split(" | ")]
-        complaint = f"expected {' or '.join(wanted)}, got {_say(got.strip('`'))}"
-    else:
-        complaint = complaint[:1].lower() + complaint[1:]
-    return complaint, path.rstrip("`").removeprefix(".")
-
-
-def _say(type_name: str) -> str:
-    return _TYPE_NAMES.get(type_name, type_name)

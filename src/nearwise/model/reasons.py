@@ -90,6 +90,15 @@ _I, _W, _E = Level.INFO, Level.WARNING, Level.ERROR
 CATALOGUE: Final[dict[str, Entry]] = {
     code: Entry(level, sentence)
     for code, level, sentence in [
+        # What was read (model).
+        ("object-given-twice", _W, "{kind} {object} is given more than once: {kept} is used"),
+        ("object-without-kind", _W, "{source}: {count} objects without apiVersion or kind are left out"),
+        ("object-without-name", _W, "{source}: {count} {kind} objects without a name are left out"),
+        (
+            "object-version-unknown",
+            _W,
+            "{source}: {count} {kind} objects are left out: version {version} is not known here",
+        ),
         # Pods that are not endpoints (slices).
         ("pod-finished", _I, "pod {pod} is {phase}: its address may belong to another pod already"),
         ("pod-without-ip", _I, "pod {pod} has no {family} address yet"),
@@ -165,6 +174,52 @@ CATALOGUE: Final[dict[str, Entry]] = {
             "do: {counts}",
         ),
         ("hints-off-annotation-gone", _I, "hints are removed: the topology annotation is gone"),
+        # Mirroring of Endpoints.
+        ("mirror-no-endpoints", _I, "nothing is mirrored: there is no Endpoints object"),
+        (
+            "mirror-skip-label",
+            _I,
+            "Endpoints {endpoints} are not mirrored: they carry the label skip-mirror=true",
+        ),
+        (
+            "mirror-leader",
+            _I,
+            "Endpoints {endpoints} are not mirrored: they are a lock for leader election",
+        ),
+        (
+            "mirror-no-service",
+            _W,
+            "Endpoints {endpoints} are not mirrored: there is no service of that name",
+        ),
+        (
+            "mirror-service-selects",
+            _I,
+            "Endpoints {endpoints} are not mirrored: the service has a selector, its slices come "
+            "from pods",
+        ),
+        (
+            "mirror-being-deleted",
+            _I,
+            "Endpoints {endpoints} are being deleted: they get no new slices",
+        ),
+        ("mirror-follows", _I, "{slice}: labels, annotations and owner follow the Endpoints"),
+        (
+            "mirror-reserved-label",
+            _W,
+            "the Endpoints carry {label}, which only slices may carry: it is not followed, and the "
+            "slices are written again at every look",
+        ),
+        (
+            "mirror-slice-removed",
+            _I,
+            "{slice} is deleted: nothing in the Endpoints is mirrored to it any more",
+        ),
+        ("mirror-invalid-address", _E, "not mirrored, for they are no IP addresses: {addresses}"),
+        (
+            "mirror-over-limit",
+            _E,
+            "not mirrored, for a subset may have {limit} addresses: {addresses}",
+        ),
     ]
 }
 

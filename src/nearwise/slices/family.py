@@ -31,7 +31,7 @@ from nearwise.slices.plan import name_for
 
 
 class Writes(msgspec.Struct):
-    """What is to be written for one family, and what became of its hints by CPU share.
+    """What is to be written for one family, why, and what became of its hints by CPU share.
 
     ``granted`` and ``refused`` are None for a service that does not ask for such hints.
     """
@@ -40,6 +40,7 @@ class Writes(msgspec.Struct):
     updates: list[EndpointSlice]
     deletes: list[EndpointSlice]
     reasons: list[Reason]
+    why_created: list[Reason]
     granted: dict[str, int] | None = None
     refused: Refusal | None = None
 
@@ -191,7 +192,7 @@ class Family:
     def plan(self, shape: SliceShape, most: int, shares: Allocations | Refusal | None) -> Writes:
         """Say what is to be written; ``shares`` is None unless hints follow CPU shares."""
         draft = self._pack(shape, most, hints_follow_endpoints=shares is None)
-        writes = Writes([], [], [], draft.reasons)
+        writes = Writes([], [], [], [], [])
         if isinstance(shares, Allocations):
             outcome = self._assign(draft, shares)
             if isinstance(outcome, Refusal):
@@ -302,7 +303,7 @@ class Family:
             writes.creates.append(
                 shape.new_slice(name, self.family, group.ports, filled.endpoints)
             )
-            writes.reasons.append(self._why_created(group, filled))
+            writes.why_created.append(self._why_created(group, filled))
 
     def _why_created(self, group: Group, filled: Filled) -> Reason:
         if not filled.endpoints:
@@ -319,7 +320,6 @@ class _Draft:
         self.creates: list[tuple[Group, Filled]] = []
         self.updates: dict[str, Filled] = {}
         self.deletes: dict[str, tuple[EndpointSlice, Reason]] = {}
-        self.reasons: list[Reason] = []
 
     def delete(self, slice_: EndpointSlice, why: Reason) -> None:
         self.deletes[slice_.metadata.name] = (slice_, why)

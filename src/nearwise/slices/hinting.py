@@ -66,7 +66,8 @@ class Standing:
 
         ``but`` names slices that are written or deleted anyway. A slice must be rewritten when a
         ready endpoint in it has no hint, or when its hints, on top of those in the slices before
-        it (by name), exceed what a zone may have at most.
+        it, exceed what a zone may have at most. Slices with few hints come first: so most of them
+        can stay as they are.
         """
         allocated: Counter[str] = Counter(self._total)
         for name in but:
@@ -79,7 +80,8 @@ class Standing:
 
         kept: Counter[str] = Counter()
         rewritten = []
-        for name in sorted(self._counts):
+        by_size = sorted(self._counts, key=lambda name: (sum(self._counts[name].zones.values()), name))
+        for name in by_size:
             if name in but:
                 continue
             count = self._counts[name]
@@ -90,7 +92,7 @@ class Standing:
                 rewritten.append(name)
             else:
                 kept.update(mine)
-        return dict(kept), rewritten
+        return dict(kept), sorted(rewritten)
 
 
 def _fit(hints: Mapping[str, int], allocations: Allocations) -> bool:

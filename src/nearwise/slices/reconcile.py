@@ -233,11 +233,14 @@ class ServiceSlices:
             reasons += writes.reasons
             if writes.refused is not None:
                 reasons += writes.refused.reasons
-        creates = [slice_ for writes in all_writes for slice_ in writes.creates]
+        creates: list[EndpointSlice] = []
         if meta.deletion_timestamp is not None:
             # The garbage collector is taking the slices away: new ones would block the deletion.
-            creates = []
             reasons.append(reason("service-being-deleted", service=f"{meta.namespace}/{meta.name}"))
+        else:
+            for writes in all_writes:
+                creates += writes.creates
+                reasons += writes.why_created
         deletes = [slice_ for writes in all_writes for slice_ in writes.deletes]
         for name, slice_ in sorted(self._unsupported.items()):
             deletes.append(slice_)
@@ -262,8 +265,9 @@ class ServiceSlices:
             self.drop_slice(slice_.metadata.name)
         for slice_ in (*plan.updates, *plan.creates):
             self._put_slice(slice_, ours=True)
-        for family in self._families.values():
-            family.settle()
+        if self._service.metadata.deletion_timestamp is None:  # else something was left out
+            for family in self._families.values():
+                family.settle()
         self._memory = plan.memory
 
     # --- inside ---------------------------------------------------------------------------
