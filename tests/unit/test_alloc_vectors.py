@@ -1,23 +1,11 @@
 """Every recorded answer of Kubernetes' topology cache, to the last bit."""
 
-import gzip
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from nearwise.slices.recorded_alloc import answer
+from summaries import recorded
 
-VECTORS = Path(__file__).parent.parent / "vectors" / "alloc.jsonl.gz"
-
-
-def recorded() -> list[dict[str, Any]]:
-    with gzip.open(VECTORS, "rt") as lines:
-        return [json.loads(line) for line in lines]
-
-
-LINES = recorded()
+LINES = recorded("alloc")
 
 
 def test_the_record_is_whole() -> None:

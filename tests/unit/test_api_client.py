@@ -52,7 +52,7 @@ def access(cluster: FakeCluster, **settings: Any) -> Access:
 
 
 def listed(
-    reached: Access, resource: Resource[Any], namespace: str | None = None, raw: bool = False
+    reached: Access, resource: Resource[Any], namespace: str | None = None
 ) -> tuple[Any, ...]:
     """List and return the items; waits between attempts are noted in ``WAITED``."""
     WAITED.clear()
@@ -62,8 +62,7 @@ def listed(
 
     async def run() -> tuple[Any, ...]:
         async with Api(reached, sleep=sleep) as api:
-            read = api.list_raw if raw else api.list
-            return await read(resource, namespace)
+            return await api.list(resource, namespace)
 
     return asyncio.run(run())
 
@@ -86,18 +85,6 @@ def test_objects_come_typed_and_know_their_kind(cluster: FakeCluster) -> None:
     assert isinstance(node, Node)
     assert (node.api_version, node.kind, node.metadata.name) == ("v1", "Node", "n1")
     assert node.status.allocatable == {"cpu": "4"}
-
-
-def test_raw_objects_come_as_the_server_wrote_them(cluster: FakeCluster) -> None:
-    cluster.objects = [an_object("Pod", "p", "shop", spec={"unknown": None})]
-    assert listed(access(cluster), PODS, raw=True) == (
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "p", "namespace": "shop"},
-            "spec": {"unknown": None},
-        },
-    )
 
 
 def test_a_placeholder_slice_with_null_endpoints_is_read(cluster: FakeCluster) -> None:

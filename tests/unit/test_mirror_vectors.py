@@ -1,9 +1,9 @@
 """Every recorded answer of Kubernetes' mirroring controller, step by step."""
 
 import pytest
-from summaries import differences, recorded, summarise
 
 from nearwise.slices.recorded_mirror import answer
+from summaries import differences, recorded, summarise
 
 LINES = recorded("mirror")
 

@@ -141,11 +141,11 @@ class Histories(RuleBasedStateMachine):
     @initialize(service=services, most=st.sampled_from((1, 2, 3, 5, 100)))
     def begin(self, service: Service, most: int) -> None:
         self.service = service
-        self.rules = Rules(max_endpoints=most)
+        self.limits = Rules(max_endpoints=most)
         self.pods: dict[str, Pod] = {}
         self.nodes = Nodes()
         self.stored: tuple[EndpointSlice, ...] = ()
-        self.state = ServiceSlices(service, self.nodes, rules=self.rules)
+        self.state = ServiceSlices(service, self.nodes, rules=self.limits)
         self.open = True  # whether something happened since the last write
 
     @rule(changed=st.lists(pods(), min_size=1, max_size=6))
@@ -253,7 +253,7 @@ class Histories(RuleBasedStateMachine):
             sorted(self.pods.values(), key=lambda pod: pod.metadata.uid, reverse=True),
             self.nodes,
             self.stored,
-            rules=self.rules,
+            rules=self.limits,
             memory=self.state.memory,
         )
         remembered = self.state.plan()
@@ -270,7 +270,7 @@ class Histories(RuleBasedStateMachine):
         if not hasattr(self, "state") or self.open:
             return
         ours = [s for s in self.stored if s.metadata.labels.get(MANAGED_BY) != "somebody-else"]
-        assert all(len(s.endpoints) <= self.rules.max_endpoints for s in ours)
+        assert all(len(s.endpoints) <= self.limits.max_endpoints for s in ours)
         listed = sorted(
             (s.address_type, e.target_ref.name if e.target_ref else "")
             for s in ours

@@ -1,9 +1,9 @@
 """Every recorded answer of Kubernetes' EndpointSlice controller, step by step."""
 
 import pytest
-from summaries import differences, recorded, summarise
 
 from nearwise.vectors.reconcile import answer
+from summaries import differences, recorded, summarise
 
 LINES = recorded("reconcile")
 

@@ -31,7 +31,7 @@ class Source(NamedTuple):
 
 
 def source_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say where to read; the command gets them as ``source``."""
+    """Add the options that say where to read; the command gets what they say as ``source``."""
 
     @functools.wraps(function)
     def command(**options: Any) -> Any:
@@ -72,6 +72,15 @@ def load(source: Source, *, all_pods: bool = False) -> Objects:
 
         with progress("reading " + ", ".join(source.filenames)):
             return load_dump(source.filenames, sys.stdin.buffer)
+    from nearwise.client.kubeconfig import find_access
+    from nearwise.client.live import read
+
+    access = find_access(source.kubeconfig, source.context)
+    with progress(f"reading the cluster at {access.server}"):
+        objects, refusals = read(access, scope(source), all_pods=all_pods)
+    for refusal in refusals:
+        print_note(f"Left out: {refusal}")
+    return objects
 
 
 _OPTIONS = (

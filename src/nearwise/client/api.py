@@ -11,9 +11,9 @@ import http.client
 import os
 import ssl
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
+from typing import Final, Generic, NamedTuple, Self, TypeVar
 from urllib.parse import quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -122,26 +122,10 @@ class Api:
 
         Raises ForbiddenError when we may not list them, else ClusterError.
         """
-        page: type[_Page[K]] = _Page[resource.type]  # type: ignore[name-defined]
-        items = await self._list(resource, namespace, page)
-        # In a list the items leave out what they are.
-        version, kind = resource.api_version, resource.kind
-        return tuple(replace(item, api_version=version, kind=kind) for item in items)
-
-    async def list_raw(
-        self, resource: Resource[Any], namespace: str | None = None
-    ) -> tuple[dict[str, Any], ...]:
-        """Return the same as ``list``, as the server wrote it."""
-        items = await self._list(resource, namespace, _Page[dict[str, Any]])
-        named = {"apiVersion": resource.api_version, "kind": resource.kind}
-        return tuple({**named, **item} for item in items)
-
-    async def _list(
-        self, resource: Resource[Any], namespace: str | None, page_type: type[_Page[T]]
-    ) -> Sequence[T]:
         path = resource.path(namespace)
+        page_type: type[_Page[K]] = _Page[resource.type]  # type: ignore[name-defined]
         query = {"limit": str(_PAGE)}
-        items: list[T] = []
+        items: list[K] = []
         while True:
             try:
                 body = await self._get(path, query)
@@ -152,8 +136,11 @@ class Api:
             page = self._decode(body, page_type)
             items.extend(page.items or ())
             if not page.metadata.continue_:
-                return items
+                break
             query["continue"] = page.metadata.continue_
+        # In a list the items leave out what they are.
+        version, kind = resource.api_version, resource.kind
+        return tuple(replace(item, api_version=version, kind=kind) for item in items)
 
     def _decode(self, body: bytes, page_type: type[T]) -> T:
         try:
@@ -243,9 +230,9 @@ class Api:
         """Return what to tell when the answer is not what we asked for."""
         access = self._access
         try:
-            status = msgspec.json.decode(answer.body, type=Status)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            status = Status()
+            status = decode(answer.body, Status)
+        except InputError:
+            status = Status()  # not from a Kubernetes API server
         said = status.message or http.client.responses.get(answer.status, "no reason given")
         match answer.status:
             case 401:

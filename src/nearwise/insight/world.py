@@ -14,7 +14,7 @@ from functools import cached_property
 import msgspec
 
 from nearwise.model import Endpoints, EndpointSlice, Event, Node, Pod, Service, wellknown
-from nearwise.model.codec import Objects
+from nearwise.model.objects import Objects
 from nearwise.model.selectors import matches
 
 Key = tuple[str, str]

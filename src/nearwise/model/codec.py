@@ -111,8 +111,8 @@ def read(data: bytes, source: str = "", max_bytes: int = documents.MAX_BYTES) ->
 
     The garbage collector pauses meanwhile: hardly anything that is made here is garbage.
 
-    Raises InputError for what ``documents.read`` refuses, for what is not an object, and for an
-    object of a known kind with a field of a wrong type.
+    Raises InputError for what ``documents.read`` refuses, and for an object of a known kind with
+    a field of a wrong type. What is no object, or has no kind, is told in a notice.
     """
     reader = _Reader(source)
     with _collector_paused():
@@ -226,10 +226,7 @@ class _JSONList(_JSONHead):
 
 
 def _head(content: object) -> _Head | None:
-    """Look what something is, decoding no more than that; None for null.
-
-    Raises InputError for what cannot be an object.
-    """
+    """Look what something is, decoding no more than that; None for null."""
     if isinstance(content, msgspec.Raw):
         return _json_head(content)
     if isinstance(content, list):
@@ -240,30 +237,21 @@ def _head(content: object) -> _Head | None:
         return _Head(
             head.kind or "", head.api_version or "", items if type(items) is list else None
         )
-    if content is None:
-        return None
-    raise _no_object()
+    return None if content is None else _Head()
 
 
 def _json_head(raw: msgspec.Raw) -> _Head | None:
     first = bytes(memoryview(raw)[:1])
     if first == b"[":
         return _Head(items=typed(raw, list[msgspec.Raw]), way=())
-    if first == b"n":
-        return None
     if first != b"{":
-        raise _no_object()
+        return None if first == b"n" else _Head()
     try:
         found = typed(raw, _JSONList)
     except InputError:
         head = typed(raw, _JSONHead)
         return _Head(head.kind or "", head.api_version or "")
     return _Head(found.kind or "", found.api_version or "", found.items)
-
-
-def _no_object() -> InputError:
-    hint = "give the output of kubectl get with -o yaml or -o json"
-    return InputError("expected a Kubernetes object, got something else", hint=hint)
 
 
 def _located(error: InputError, source: str, document: Document, item: _Item) -> InputError:

@@ -70,6 +70,8 @@ def read(data: bytes, source: str, max_bytes: int = MAX_BYTES) -> Iterator[Docum
         number += 1
         content, end = _json_at(data, at, source, number, line)
         yield Document(number, line, content)
+        if end == len(data):
+            return
         at, line = _skip_gap(data, end, line + data.count(b"\n", at, end))
     if at < len(data):
         yield from _yaml_from(data[at:], source, number, line - 1)
@@ -107,7 +109,7 @@ def _unpacked(data: bytes, source: str, max_bytes: int) -> bytes:
     if parts and rest and size <= max_bytes:
         raise InputError("the gzip data is followed by something else", source=source)
     if (size if parts else len(data)) > max_bytes:
-        raise InputError(f"holds more than {max_bytes >> 20} MiB", source=source)
+        raise InputError(f"holds more than {max_bytes} bytes", source=source)
     return b"".join(parts) if parts else data
 
 

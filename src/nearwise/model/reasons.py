@@ -220,6 +220,201 @@ CATALOGUE: Final[dict[str, Entry]] = {
             _E,
             "not mirrored, for a subset may have {limit} addresses: {addresses}",
         ),
+        # Who the clients are taken to be (insight).
+        ("clients-busy-nodes", _I, "the same from each of the {nodes} ready nodes that run other pods"),
+        (
+            "clients-worker-nodes",
+            _I,
+            "the same from each of the {nodes} ready worker nodes; no pods of anybody else are known",
+        ),
+        ("clients-all-nodes", _I, "the same from each of the {nodes} nodes"),
+        ("clients-one-place", _I, "all of it from {place}"),
+        (
+            "clients-by-cpu",
+            _I,
+            "by the allocatable CPU of the {nodes} ready worker nodes, as hints by CPU share assume",
+        ),
+        ("clients-by-pods", _I, "by the number of other pods: {pods} of them on {nodes} ready nodes"),
+        (
+            "clients-by-selector",
+            _I,
+            "the same from each of the {pods} running pods with {selector}, on {nodes} nodes",
+        ),
+        (
+            "clients-outside",
+            _I,
+            "from outside, the same through each of the {nodes} nodes whose health check passes",
+        ),
+        # Where the traffic goes, in one sentence (insight).
+        ("traffic-even", _I, "all {total} ready endpoints share the traffic evenly: {percent} % each"),
+        (
+            "traffic-uneven",
+            _I,
+            "all {total} ready endpoints get traffic, but from {least} % to {most} %",
+        ),
+        (
+            "traffic-part",
+            _W,
+            "{reached} of {total} ready endpoints get all the traffic, {idle} get none",
+        ),
+        ("traffic-one", _I, "one endpoint is ready and gets all the traffic: {endpoint}"),
+        ("traffic-from", _I, "traffic from {place} goes to {endpoints}"),
+        (
+            "traffic-terminating",
+            _W,
+            "nothing is ready: {total} terminating endpoints that still serve get the traffic",
+        ),
+        ("traffic-refused", _E, "no endpoint can be used: connections are refused at once"),
+        (
+            "traffic-dropped",
+            _E,
+            "{percent} % of the traffic is dropped: there is no endpoint on {nodes}, and policy "
+            "Local allows no other",
+        ),
+        # What every endpoint gets (insight).
+        ("endpoints-nobody-reaches", _W, "no client reaches {endpoints}"),
+        (
+            "hot-endpoint",
+            _W,
+            "{endpoint} gets {percent} % of the traffic, {times} times the mean of {mean} %: an "
+            "autoscaler sees the mean",
+        ),
+        (
+            "node-without-own-endpoint",
+            _I,
+            "no ready endpoint on {nodes}: their traffic goes to {endpoints} on top",
+        ),
+        ("cross-zone", _I, "{percent} % of the traffic crosses zones"),
+        (
+            "cross-zone-saved",
+            _I,
+            "{percent} % of the traffic crosses zones; spread over all endpoints it would be "
+            "{without} %",
+        ),
+        (
+            "cross-zone-unknown",
+            _I,
+            "of {percent} % of the traffic it is not known whether it crosses zones",
+        ),
+        ("node-without-zone", _W, "no zone label on {nodes}: zone hints do not reach clients there"),
+        # Hints that the slices carry (insight).
+        ("hints-carried-none", _I, "none of the {ready} ready endpoints has a hint"),
+        ("hints-carried-zones", _I, "{hinted} of {ready} ready endpoints have a hint: {zones}"),
+        (
+            "hints-carried-nodes",
+            _I,
+            "{hinted} of {ready} ready endpoints have a hint: {zones}, and {nodes} nodes",
+        ),
+        ("hints-last-event", _I, "last event {time} ({count} times): {event}: {message}"),
+        (
+            "hints-stuck-off",
+            _W,
+            "the slices carry no hints, though today's {endpoints} ready endpoints and CPU shares "
+            "({ratios}) would get them: they come with the next change of a pod of the service",
+        ),
+        (
+            "hints-stuck-on",
+            _W,
+            "the slices still carry hints ({zones}), though today they would be refused: they go "
+            "with the next change of a pod of the service",
+        ),
+        (
+            "hints-outdated",
+            _W,
+            "the slices carry hints of another time ({stored}); today's CPU shares ({ratios}) ask "
+            "for {wanted}",
+        ),
+        (
+            "endpoint-without-hint-node",
+            _W,
+            "{endpoint} has no zone hint, for its node {node} has no label {label}: one such "
+            "endpoint takes zone hints from every client",
+        ),
+        (
+            "endpoint-without-hint-zone",
+            _W,
+            "{endpoint} (node {node}) has no zone, so it has no zone hint: one such endpoint takes "
+            "zone hints from every client",
+        ),
+        (
+            "hints-missing",
+            _W,
+            "{endpoints} should have hints (trafficDistribution {value}) and have none: a rollout, "
+            "or a controller that does not know the value",
+        ),
+        ("hints-wrong", _W, "{endpoints} have other hints than trafficDistribution {value} gives"),
+        ("hints-left-over", _W, "{endpoints} have hints that nothing asks for any more"),
+        (
+            "local-overrides-hints",
+            _W,
+            "internalTrafficPolicy Local wins: hints ({value}) change nothing inside the cluster",
+        ),
+        # Objects that do not fit together (insight).
+        (
+            "endpoints-terminating",
+            _I,
+            "{endpoints}: terminating, so listed but not used while anything is ready",
+        ),
+        ("endpoints-not-ready", _I, "{endpoints}: not ready, so listed but not used"),
+        (
+            "service-headless",
+            _I,
+            "headless: no proxy and no hints take part, DNS answers with all {count} addresses and "
+            "the client picks",
+        ),
+        ("service-without-slices", _W, "the snapshot has no EndpointSlice of {service}"),
+        ("snapshot-without-nodes", _W, "the snapshot has no nodes: places are guessed from pods and endpoints"),
+        (
+            "port-name-mismatch",
+            _E,
+            "{slice} offers {offered}, the service asks for {asked}: proxies ignore the slice",
+        ),
+        (
+            "frozen-slice",
+            _E,
+            "{slice} is frozen since {since}: the service has no selector any more, nobody updates "
+            "its {endpoints} endpoints, and proxies still use them",
+        ),
+        (
+            "orphan-slice",
+            _W,
+            "{slice} is left over: its owner (Service {service}, uid {owner}) {owner_exists}; "
+            "created {created}",
+        ),
+        ("slice-foreign", _I, "{slice} is managed by {manager}: it is used and left alone"),
+        (
+            "slice-without-label",
+            _E,
+            "{slice} is ignored: it lacks the label {label}",
+        ),
+        ("two-writers", _W, "two managers list endpoints; only {manager} lists {addresses}"),
+        (
+            "mirror-without-zone",
+            _I,
+            "{endpoints} endpoints are mirrored from {source}: a mirror knows no zone, so they get "
+            "no hints",
+        ),
+        ("mirror-zone-known", _I, "for {endpoints} of them the zone could be filled from nodeName"),
+        (
+            "slice-pod-disagree",
+            _W,
+            "{slice} says {pod} is {listed}, the pod itself is {truth}; newer is {newer}",
+        ),
+        ("pods-not-listed", _W, "no slice lists {pods}, though the service selects them"),
+        ("endpoints-without-pod", _E, "slices list {endpoints}, which the service does not select any more"),
+        (
+            "endpoints-slice-disagree",
+            _W,
+            "Endpoints say {address} is {endpoints}, {slice} says {listed}; newer is {newer}",
+        ),
+        (
+            "endpoints-slice-disagree-pod",
+            _W,
+            "Endpoints say {address} is {endpoints}, {slice} says {listed}; pod {pod} is {truth}, "
+            "so the {right} is right; newer is {newer}",
+        ),
+        ("endpoints-slice-disagree-more", _W, "Endpoints and slices disagree about {addresses} too"),
+        ("endpoints-only", _W, "only the Endpoints list {addresses}: no slice does"),
     ]
 }
 

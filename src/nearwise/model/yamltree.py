@@ -27,6 +27,7 @@ from yaml.events import (
     SequenceEndEvent,
     SequenceStartEvent,
 )
+from yaml.reader import ReaderError
 
 from nearwise.model.errors import InputError
 
@@ -48,21 +49,23 @@ def documents(data: bytes, source: str) -> Iterator[tuple[int, object]]:
     """
     tree = _Tree()
     take = tree.handlers()
-    line = number = 0
-    for event in _events(data, source):
-        kind = type(event)
-        if kind is DocumentStartEvent:
-            tree, line, number = _Tree(), _line(event), number + 1
-            take = tree.handlers()
-        elif kind is DocumentEndEvent:
-            yield line, tree.root[0] if tree.root else None
-        elif kind in take:
-            try:
+    line, number = 0, 1
+    try:
+        for event in _events(data, source):
+            kind = type(event)
+            if kind in take:
                 take[kind](event)
-            except _Refused as refused:
-                raise InputError(
-                    str(refused), source=source, document=number, line=_line(event)
-                ) from None
+            elif kind is DocumentStartEvent:
+                tree, line = _Tree(), _line(event)
+                take = tree.handlers()
+            elif kind is DocumentEndEvent:
+                yield line, tree.root[0]
+                number += 1
+    except _Refused as refused:
+        raise InputError(str(refused), source=source, document=number, line=_line(event)) from None
+    except InputError as error:
+        error.document = number
+        raise
 
 
 def line_of(data: bytes, document: int, path: Path) -> int:
@@ -81,20 +84,19 @@ def line_of(data: bytes, document: int, path: Path) -> int:
 
 
 def _events(data: bytes, source: str) -> Iterator[Event]:
-    loader: Any = None
     try:
-        loader = _LOADER(data)
-        next_event = loader.get_event
-        while event := next_event():
+        loader: Any = _LOADER(data)
+        while event := loader.get_event():
             yield event
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         said = ", ".join(filter(None, [error.context, error.problem]))
         line = mark.line + 1 if mark else 0
         raise InputError(f"broken YAML: {said}", source=source, line=line) from None
-    except (yaml.YAMLError, UnicodeError) as error:
-        said = str(error).strip().splitlines()[0]
-        raise InputError(f"broken YAML: {said}", source=source) from None
+    except ReaderError as error:
+        line = data.count(b"\n", 0, error.position) + 1
+        said = f"{error.reason} at byte {error.position}"
+        raise InputError(f"unreadable text: {said}", source=source, line=line) from None
 
 
 class _Refused(Exception):  # noqa: N818 - private, and turned into an InputError at once

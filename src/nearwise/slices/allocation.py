@@ -26,20 +26,16 @@ from nearwise.model.wellknown import CONTROL_PLANE, MASTER, ZONE
 
 THRESHOLD: Final = 0.2  # how much a zone's endpoints may be overloaded before hints go
 
-# The events of Kubernetes 1.36 on the Service; each message ends with the address family.
-ENABLED: Final = "TopologyAwareHintsEnabled"
-DISABLED: Final = "TopologyAwareHintsDisabled"
-TEXT_ENABLED: Final = "Topology Aware Hints has been enabled"
-TEXT_DISABLED: Final = "Topology Aware Hints has been disabled"
-TEXT_NODE_INFO: Final = (
+# What Kubernetes 1.36 says in the event TopologyAwareHintsDisabled; the address family follows.
+_NODE_INFO: Final = (
     "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes"
 )
-TEXT_TOO_FEW: Final = "Insufficient number of endpoints"
-TEXT_MINIMUMS: Final = (
+_TOO_FEW: Final = "Insufficient number of endpoints"
+_MINIMUMS: Final = (
     "Unable to allocate minimum required endpoints to each zone without exceeding overload "
     "threshold"
 )
-TEXT_NO_ZONE: Final = "One or more endpoints do not have a zone specified"
+_NO_ZONE: Final = "One or more endpoints do not have a zone specified"
 
 
 class ExcludedNode(msgspec.Struct, frozen=True):
@@ -109,7 +105,7 @@ class Refusal(msgspec.Struct, frozen=True):
 class Assigned(msgspec.Struct, frozen=True):
     """The endpoints with their hints, in the order given, and all hints by zone.
 
-    ``reasons`` name each endpoint that is lent to another zone.
+    ``reasons`` say how the endpoints are spread, and name each that is lent to another zone.
     """
 
     slices: tuple[tuple[Endpoint, ...], ...]
@@ -149,11 +145,11 @@ def allocate(
     """Say how many of the ready endpoints each zone is to get, or why there are no hints."""
     ratios, zones = shares.ratios, len(shares.ratios)
     if not ratios:
-        return Refusal(TEXT_NODE_INFO, _why_no_ratios(shares))
+        return Refusal(_NODE_INFO, _why_no_ratios(shares))
     numbers = f"({ready_endpoints} endpoints, {zones} zones)"
     if ready_endpoints < zones:
         why = reason("hints-off-too-few", endpoints=ready_endpoints, zones=zones)
-        return Refusal(f"{TEXT_TOO_FEW} {numbers}", (why,))
+        return Refusal(f"{_TOO_FEW} {numbers}", (why,))
 
     minimums = {zone: minimum(ratio, ready_endpoints, threshold) for zone, ratio in ratios.items()}
     spare = ready_endpoints - sum(minimums.values())
@@ -170,7 +166,7 @@ def allocate(
         ]
         if exact_minimums(shares, ready_endpoints, threshold) <= ready_endpoints:
             reasons.append(reason("hints-off-rounding"))
-        return Refusal(f"{TEXT_MINIMUMS} {numbers}", tuple(reasons))
+        return Refusal(f"{_MINIMUMS} {numbers}", tuple(reasons))
     zones_ = {
         zone: Allocation(least, least + spare, max(ratios[zone] * ready_endpoints, float(least)))
         for zone, least in minimums.items()
@@ -195,7 +191,7 @@ def assign(
             if endpoint.conditions.ready:
                 if not endpoint.zone:
                     why = reason("hints-off-no-zone", endpoint=_name(endpoint))
-                    return Refusal(TEXT_NO_ZONE, (why,))
+                    return Refusal(_NO_ZONE, (why,))
                 allocated[endpoint.zone] += 1
 
     giving, receiving = _exchange(allocations.zones, allocated)
@@ -228,7 +224,13 @@ def assign(
             hinted.append(endpoint)
         slices.append(tuple(hinted))
     by_zone = {zone: count for zone, count in sorted(allocated.items()) if count}
-    return Assigned(tuple(slices), by_zone, tuple(reasons))
+    spread = reason(
+        "hints-by-share",
+        endpoints=allocations.endpoints,
+        allocated=by_zone,
+        ratios=allocations.ratios,
+    )
+    return Assigned(tuple(slices), by_zone, (spread, *reasons))
 
 
 def minimum(ratio: float, endpoints: int, threshold: float) -> int:

@@ -66,7 +66,9 @@ def port_key(ports: PortSet) -> PortSet:
         msgspec.structs.replace(port, name=port.name or "", protocol=port.protocol or "TCP")
         for port in ports
     ]
-    return tuple(sorted(filled, key=lambda p: (p.name, p.protocol, p.port or 0, p.app_protocol or "")))
+    return tuple(
+        sorted(filled, key=lambda p: (p.name, p.protocol, p.port or 0, p.app_protocol or ""))
+    )
 
 
 class EndpointRule:

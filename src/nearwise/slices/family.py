@@ -58,7 +58,9 @@ class SliceShape:
         if service.spec.cluster_ip in ("None", ""):
             self.labels[HEADLESS] = ""
         self._owners = (
-            OwnerReference("v1", "Service", meta.name, meta.uid, controller=True, block_owner_deletion=True),
+            OwnerReference(
+                "v1", "Service", meta.name, meta.uid, controller=True, block_owner_deletion=True
+            ),
         )
 
     def owns(self, slice_: EndpointSlice) -> bool:
@@ -147,7 +149,10 @@ class Family:
         if self._holder.get(name, group) is not group:
             self.drop_slice(name)
         self._holder[name] = group
-        group.put_slice(new, ours=ours)
+        if ours:
+            group.wrote_slice(new)
+        else:
+            group.put_slice(new)
         if self.standing is not None:
             self.standing.put(name, new.endpoints)
 
@@ -300,9 +305,7 @@ class Family:
             identity = f"{shape.uid}/{self.family}/{_tell(group.ports)}/{_first_pod(filled)}"
             name = name_for(shape.service, identity, taken)
             taken.add(name)
-            writes.creates.append(
-                shape.new_slice(name, self.family, group.ports, filled.endpoints)
-            )
+            writes.creates.append(shape.new_slice(name, self.family, group.ports, filled.endpoints))
             writes.why_created.append(self._why_created(group, filled))
 
     def _why_created(self, group: Group, filled: Filled) -> Reason:

@@ -80,7 +80,9 @@ class Standing:
 
         kept: Counter[str] = Counter()
         rewritten = []
-        by_size = sorted(self._counts, key=lambda name: (sum(self._counts[name].zones.values()), name))
+        by_size = sorted(
+            self._counts, key=lambda name: (sum(self._counts[name].zones.values()), name)
+        )
         for name in by_size:
             if name in but:
                 continue
@@ -100,7 +102,7 @@ def _fit(hints: Mapping[str, int], allocations: Allocations) -> bool:
 
 
 def _count(endpoints: Iterable[Endpoint]) -> _Count:
-    zones: Counter[str] = Counter()
+    zones: dict[str, int] = {}
     unhinted = some = False
     for endpoint in endpoints:
         hints = endpoint.hints
@@ -110,5 +112,6 @@ def _count(endpoints: Iterable[Endpoint]) -> _Count:
         if hints is None or not hints.for_zones:
             unhinted = True
         else:
-            zones.update(zone.name for zone in hints.for_zones)
-    return _Count(dict(zones), unhinted, some)
+            for zone in hints.for_zones:
+                zones[zone.name] = zones.get(zone.name, 0) + 1
+    return _Count(zones, unhinted, some)

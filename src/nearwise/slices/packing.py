@@ -66,47 +66,48 @@ class Group:
         """Whether every endpoint is known to lie where it is wanted."""
         return not self.dirty and not self._stale
 
-    def put_slice(self, new: EndpointSlice, *, ours: bool) -> None:
-        """Take in a slice as it is stored now.
-
-        ``ours`` says that it is what a plan of this group asked for: then nothing about it is open.
-        """
+    def put_slice(self, new: EndpointSlice) -> None:
+        """Take in a slice as somebody stored it: all that differs in it is open."""
         name = new.metadata.name
         old = self.slices.get(name)
         self.slices[name] = new
-        if old is not None and not ours and _same_content(old, new):
-            return
-        home = self._home
         if old is not None:
-            for endpoint in old.endpoints:
-                pod = _pod_of(endpoint)
-                if home.get(pod) == name:
-                    del home[pod]
-                if not ours and pod in self.wanted:
-                    self.dirty.add(pod)
-        if ours:
-            for endpoint in new.endpoints:
-                home[_pod_of(endpoint)] = name
-            return
+            if _same_content(old, new):
+                return
+            self.dirty.update(pod for pod in self._leave(name, old) if pod in self.wanted)
         self._stale.add(name)
         for endpoint in new.endpoints:
             pod = _pod_of(endpoint)
-            elsewhere = home.setdefault(pod, name)
+            elsewhere = self._home.setdefault(pod, name)
             if elsewhere != name:
                 self._stale.add(elsewhere)
             if pod in self.wanted:
                 self.dirty.add(pod)
 
+    def wrote_slice(self, new: EndpointSlice) -> None:
+        """Take in a slice as a plan of this group asked for it: nothing about it is open."""
+        name = new.metadata.name
+        old = self.slices.get(name)
+        self.slices[name] = new
+        if old is not None:
+            self._leave(name, old)
+        for endpoint in new.endpoints:
+            self._home[_pod_of(endpoint)] = name
+
     def drop_slice(self, name: str) -> None:
         """Forget a slice that is gone; what lay in it is placed anew."""
         old = self.slices.pop(name)
         self._stale.discard(name)
-        for endpoint in old.endpoints:
-            pod = _pod_of(endpoint)
-            if self._home.get(pod) == name:
-                del self._home[pod]
-                if pod in self.wanted:
-                    self.dirty.add(pod)
+        self.dirty.update(pod for pod in self._leave(name, old) if pod in self.wanted)
+
+    def _leave(self, name: str, old: EndpointSlice) -> list[str]:
+        """Take the pods of a slice out of it; return those that lay nowhere else."""
+        home = self._home
+        pods = [_pod_of(endpoint) for endpoint in old.endpoints]
+        left = [pod for pod in pods if home.get(pod) == name]
+        for pod in left:
+            home.pop(pod, None)
+        return left
 
     def recheck(self) -> None:
         """Look at every slice again in the next plan: the service changed."""
@@ -127,9 +128,7 @@ class Group:
         placed: set[str] = set()
         for name in sorted(self._to_look_at()):
             looked_at[name] = self._update_in_place(name, labels, placed)
-        left = [
-            self.wanted[pod] for pod in sorted(self.dirty - placed) if pod in self.wanted
-        ]
+        left = [self.wanted[pod] for pod in sorted(self.dirty - placed) if pod in self.wanted]
         left.reverse()  # taken from the end, so that names fill slices in order
 
         written = [f for f in looked_at.values() if (f.moved or f.labels) and not f.emptied]

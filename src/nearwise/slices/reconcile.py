@@ -18,7 +18,7 @@ import msgspec
 
 from nearwise.model import EndpointSlice, Pod, Reason, Service, reason
 from nearwise.model.wellknown import MANAGED_BY, SERVICE_NAME, SLICE_CONTROLLER
-from nearwise.slices.allocation import Allocations, Refusal, allocate
+from nearwise.slices.allocation import allocate
 from nearwise.slices.asked import Asked, Mode, asked
 from nearwise.slices.endpoints import EndpointRule, Placement, families_of
 from nearwise.slices.family import Family, SliceShape, Writes, with_trigger_time
@@ -308,19 +308,21 @@ class ServiceSlices:
         )
 
 
-def _tell_hints(
-    family: str, writes: Writes, memory: HintMemory, events: list[Event]
-) -> HintMemory:
+def _tell_hints(family: str, writes: Writes, memory: HintMemory, events: list[Event]) -> HintMemory:
     """Add the events of one family's hints, and return what is remembered after it."""
     if writes.refused is not None:
         events.append(_event("Warning", "Disabled", writes.refused.text, family))
         return memory.taken(family)
     if writes.granted is not None:
         if not memory.populated:
-            events.append(_event("Normal", "Enabled", "Topology Aware Hints has been enabled", family))
+            events.append(
+                _event("Normal", "Enabled", "Topology Aware Hints has been enabled", family)
+            )
         return memory.given(family, writes.granted)
     if memory.populated:
-        events.append(_event("Warning", "Disabled", "Topology Aware Hints has been disabled", family))
+        events.append(
+            _event("Warning", "Disabled", "Topology Aware Hints has been disabled", family)
+        )
     return memory.taken(family)
 
 

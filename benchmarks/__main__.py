@@ -1,0 +1,31 @@
+"""Run the benchmarks: ``python -m benchmarks [WORD...]`` runs those with a word in their name."""
+
+from __future__ import annotations
+
+import importlib
+import platform
+import sys
+
+from benchmarks.timing import run, tell
+
+MODULES = ("slices", "routing", "reading")
+
+
+def main(words: list[str]) -> None:
+    """Print one line a case as a Markdown table."""
+    print(f"Python {platform.python_version()}, {platform.machine()}\n")
+    print("| case | ours | against | takes | ratio |")
+    print("| --- | --- | --- | --- | --- |", flush=True)
+    for name in MODULES:
+        for case in importlib.import_module(f"benchmarks.{name}").cases():
+            if words and not any(word in case.name for word in words):
+                continue
+            outcome = run(case)
+            print(
+                f"| {case.name} | {tell(outcome.ours)} | {case.against} "
+                f"| {tell(outcome.theirs)} | {outcome.ratio:.3g} |",
+                flush=True,
+            )
+
+
+main(sys.argv[1:])

@@ -1,0 +1,294 @@
+"""Where Pod, Endpoints, slices and service contradict each other, and which of them is right.
+
+Law: one service at a time, and only what is written in its objects. The truth about a pod's
+endpoint is what ``slices`` makes of the pod; everything else is a copy that may be late. Which
+copy is newer is read from the resource versions, which one cluster counts up for all objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from nearwise.insight.carried import name_of
+from nearwise.insight.world import Key, World
+from nearwise.model import Endpoint, Endpoints, EndpointSlice, ObjectMeta, Reason, Service, reason
+from nearwise.model.wellknown import (
+    LAST_CHANGE_TRIGGER_TIME,
+    MANAGED_BY,
+    MIRRORING_CONTROLLER,
+    SERVICE_NAME,
+    SLICE_CONTROLLER,
+)
+from nearwise.slices.endpoints import EndpointRule, families_of
+
+_LISTED_AT_MOST: Final = 5  # findings of one kind that are told one by one
+
+
+def disagreements(world: World, service: Service) -> tuple[Reason, ...]:
+    """Return what does not fit together about a service, in a fixed order."""
+    slices = world.slices_of(service.metadata.key)
+    return (
+        *_ports(service, slices),
+        *_frozen(service, slices),
+        *_owners(world, service.metadata, slices),
+        *_writers(slices),
+        *_placeless_mirrors(world, service, slices),
+        *_pods(world, service, slices),
+        *_endpoints(world, service, slices),
+        *_unlabelled(world, service, slices),
+    )
+
+
+def orphans(world: World, key: Key) -> tuple[Reason, ...]:
+    """Return a finding for each slice of a service that does not exist."""
+    return tuple(_owners(world, None, world.slices_of(key)))
+
+
+def _manager(slice_: EndpointSlice) -> str:
+    return slice_.metadata.labels.get(MANAGED_BY, "")
+
+
+def _ports(service: Service, slices: Iterable[EndpointSlice]) -> Iterator[Reason]:
+    """Find slices that offer ports, none of which the service asks for (name and protocol)."""
+    asked = {(port.name, port.protocol or "TCP") for port in service.spec.ports}
+    for slice_ in slices:
+        offered = {(port.name or "", port.protocol or "TCP") for port in slice_.ports}
+        if slice_.endpoints and offered and not offered & asked:
+            yield reason(
+                "port-name-mismatch",
+                slice=slice_.metadata.name,
+                offered=_tell_ports(offered),
+                asked=_tell_ports(asked),
+            )
+
+
+def _tell_ports(ports: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"{name or 'unnamed'}/{protocol}" for name, protocol in sorted(ports)]
+
+
+def _frozen(service: Service, slices: Iterable[EndpointSlice]) -> Iterator[Reason]:
+    """Find slices that nobody updates any more, since the service lost its selector."""
+    if service.spec.selector or service.spec.type == "ExternalName":
+        return
+    for slice_ in slices:
+        if _manager(slice_) == SLICE_CONTROLLER and slice_.endpoints:
+            yield reason(
+                "frozen-slice",
+                slice=slice_.metadata.name,
+                endpoints=len(slice_.endpoints),
+                since=_changed(slice_.metadata),
+            )
+
+
+def _owners(
+    world: World, service: ObjectMeta | None, slices: Iterable[EndpointSlice]
+) -> Iterator[Reason]:
+    """Find slices whose owning service is gone, or is another one than that of today."""
+    alive = {meta.uid for meta in (each.metadata for each in world.objects.services) if meta.uid}
+    for slice_ in slices:
+        owners = [own for own in slice_.metadata.owner_references if own.kind == "Service"]
+        named = slice_.metadata.labels.get(SERVICE_NAME, "")
+        if service is not None:
+            if not owners or not service.uid or any(own.uid == service.uid for own in owners):
+                continue
+        yield reason(
+            "orphan-slice",
+            slice=slice_.metadata.name,
+            service=f"{slice_.metadata.namespace}/{named}",
+            owner=owners[0].uid if owners else "nobody",
+            owner_exists="exists" if any(own.uid in alive for own in owners) else "does not exist",
+            created=slice_.metadata.creation_timestamp or "an unknown time",
+        )
+
+
+def _writers(slices: Iterable[EndpointSlice]) -> Iterator[Reason]:
+    """Name foreign managers, and addresses that only one of several managers lists."""
+    listed: dict[tuple[str, str], set[str]] = {}
+    for slice_ in slices:
+        addresses = listed.setdefault((slice_.address_type, _manager(slice_)), set())
+        addresses.update(address for e in slice_.endpoints for address in e.addresses[:1])
+        if _manager(slice_) not in {SLICE_CONTROLLER, MIRRORING_CONTROLLER}:
+            yield reason(
+                "slice-foreign",
+                slice=slice_.metadata.name,
+                manager=_manager(slice_) or "nobody (it has no managed-by label)",
+            )
+    for family in sorted({family for family, _ in listed}):
+        managers = {m: found for (f, m), found in listed.items() if f == family and found}
+        if len(managers) < 2:
+            continue
+        for manager in sorted(managers):
+            others = set().union(*(managers[other] for other in managers if other != manager))
+            only = sorted(managers[manager] - others)
+            if only:
+                yield reason("two-writers", manager=manager or "nobody", addresses=only)
+
+
+def _placeless_mirrors(
+    world: World, service: Service, slices: Iterable[EndpointSlice]
+) -> Iterator[Reason]:
+    """Tell of mirrored endpoints: a mirror copies the node, and never a zone."""
+    mirrored = [
+        endpoint
+        for slice_ in slices
+        if _manager(slice_) == MIRRORING_CONTROLLER
+        for endpoint in slice_.endpoints
+        if not endpoint.zone
+    ]
+    if not mirrored:
+        return
+    zones = sum(bool(e.node_name and world.zones.get(e.node_name)) for e in mirrored)
+    name = "/".join(service.metadata.key)
+    yield reason("mirror-without-zone", endpoints=len(mirrored), source=f"Endpoints {name}")
+    if zones:
+        yield reason("mirror-zone-known", endpoints=zones)
+
+
+class _Copy(msgspec.Struct, frozen=True):
+    """What one object says about an address."""
+
+    meta: ObjectMeta
+    endpoint: Endpoint
+
+
+def _pods(
+    world: World, service: Service, slices: Iterable[EndpointSlice]
+) -> Iterator[Reason]:
+    """Hold the managed slices against the pods, when the snapshot has pods and a selector."""
+    if not service.spec.selector or not world.objects.pods:
+        return
+    rule = EndpointRule(service, {node: zone or None for node, zone in world.zones.items()}, None)
+    listed: dict[tuple[str, str], _Copy] = {}  # by family and pod
+    for slice_ in slices:
+        if _manager(slice_) == SLICE_CONTROLLER:
+            for endpoint in slice_.endpoints:
+                if endpoint.target_ref is not None and endpoint.target_ref.kind == "Pod":
+                    place = (slice_.address_type, endpoint.target_ref.name)
+                    listed[place] = _Copy(slice_.metadata, endpoint)
+
+    unlisted: list[str] = []
+    for pod in world.pods_of(service):
+        placed = rule.place(pod)
+        yield from (why for why in placed.reasons if why.code != "pod-finished")
+        for family, wanted in zip(families_of(service), placed.endpoints, strict=False):
+            copy = listed.pop((family, pod.metadata.name), None)
+            if wanted is None:
+                continue
+            if copy is None:
+                unlisted.append(pod.metadata.name)
+            elif wanted.conditions != copy.endpoint.conditions:
+                yield reason(
+                    "slice-pod-disagree",
+                    slice=copy.meta.name,
+                    pod=pod.metadata.name,
+                    listed=state_of(copy.endpoint),
+                    truth=state_of(wanted),
+                    newer=_newer(("Pod", pod.metadata), ("slice", copy.meta)),
+                )
+    if unlisted:
+        yield reason("pods-not-listed", pods=sorted(set(unlisted)))
+    if listed:
+        gone = sorted({pod for _, pod in listed})
+        yield reason("endpoints-without-pod", endpoints=gone)
+
+
+def _endpoints(
+    world: World, service: Service, slices: Iterable[EndpointSlice]
+) -> Iterator[Reason]:
+    """Hold the legacy Endpoints against the slices, address by address."""
+    legacy = world.endpoints.get(service.metadata.key)
+    if legacy is None:
+        return
+    listed = {
+        address: _Copy(slice_.metadata, endpoint)
+        for slice_ in slices
+        for endpoint in slice_.endpoints
+        for address in endpoint.addresses[:1]
+    }
+    told = _legacy_states(legacy)
+    differ = [
+        address
+        for address in sorted(told.keys() & listed.keys())
+        if told[address] != (listed[address].endpoint.conditions.ready is not False)
+    ]
+    for address in differ[:_LISTED_AT_MOST]:
+        yield _tell_difference(world, legacy, address, listed[address], told[address])
+    if more := differ[_LISTED_AT_MOST:]:
+        yield reason("endpoints-slice-disagree-more", addresses=more)
+    if only := sorted(told.keys() - listed.keys()):
+        yield reason("endpoints-only", addresses=only)
+
+
+def _legacy_states(legacy: Endpoints) -> dict[str, bool]:
+    """Return each address of an Endpoints object, and whether it calls it ready."""
+    states = {a.ip: False for subset in legacy.subsets for a in subset.not_ready_addresses}
+    return states | {a.ip: True for subset in legacy.subsets for a in subset.addresses}
+
+
+def _tell_difference(
+    world: World, legacy: Endpoints, address: str, copy: _Copy, ready: bool
+) -> Reason:
+    target = copy.endpoint.target_ref
+    pod = world.pods.get((target.namespace, target.name)) if target else None
+    facts = {
+        "address": address,
+        "endpoints": "ready" if ready else "not ready",
+        "slice": copy.meta.name,
+        "listed": state_of(copy.endpoint),
+        "newer": _newer(("Endpoints", legacy.metadata), ("slice", copy.meta)),
+    }
+    if pod is None:
+        return reason("endpoints-slice-disagree", **facts)
+    is_ready = any(c.type == "Ready" and c.status == "True" for c in pod.status.conditions)
+    alive = is_ready and pod.metadata.deletion_timestamp is None
+    return reason(
+        "endpoints-slice-disagree-pod",
+        **facts,
+        pod=pod.metadata.name,
+        truth="ready" if alive else "not ready",
+        right="slice" if alive == (copy.endpoint.conditions.ready is not False) else "Endpoints",
+    )
+
+
+def _unlabelled(
+    world: World, service: Service, slices: Iterable[EndpointSlice]
+) -> Iterator[Reason]:
+    """Find hand-made slices that lack the label which makes them the service's."""
+    if slices or service.spec.selector:
+        return
+    namespace, name = service.metadata.key
+    for slice_ in world.objects.slices:
+        meta = slice_.metadata
+        called_so = meta.name == name or meta.name.startswith(f"{name}-")
+        if meta.namespace == namespace and called_so and SERVICE_NAME not in meta.labels:
+            yield reason(
+                "slice-without-label", slice=meta.name, label=f"{SERVICE_NAME}={name}"
+            )
+
+
+def state_of(endpoint: Endpoint) -> str:
+    """Say the state of an endpoint in one or two words; what is absent means true."""
+    conditions = endpoint.conditions
+    if conditions.terminating:
+        return "terminating" if conditions.serving is not False else "terminating, not serving"
+    return "not ready" if conditions.ready is False else "ready"
+
+
+def _changed(meta: ObjectMeta) -> str:
+    """Return since when an object is known to be as it is, or nearly."""
+    noted = meta.annotations.get(LAST_CHANGE_TRIGGER_TIME)
+    return noted or meta.creation_timestamp or "an unknown time"
+
+
+def _newer(first: tuple[str, ObjectMeta], second: tuple[str, ObjectMeta]) -> str:
+    """Name the object that was written later, by the resource versions; it may not be known."""
+    versions: Mapping[str, str] = {
+        name: meta.resource_version for name, meta in (first, second)
+    }
+    if not all(version.isdigit() for version in versions.values()):
+        return "unknown"
+    newest = max(versions, key=lambda name: int(versions[name]))
+    return f"{newest} (resourceVersion {versions[newest]})"
