@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 .PHONY: demo test check bench docs clean
 
 demo: $(READY)
-	@$(VENV)/bin/nearwise demo
+	@sh examples/demo.sh $(VENV)/bin/nearwise
 
 test: $(READY) check
 	$(VENV)/bin/pytest

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nearwise.slices.recorded_alloc import answer
+from nearwise.vectors.alloc import answer
 from summaries import recorded
 
 LINES = recorded("alloc")

@@ -84,7 +84,8 @@ def test_what_is_asked_for_and_what_decides(
             [
                 "the annotation service.kubernetes.io/topology-mode=Disabled does not ask for "
                 "hints; only Auto does",
-                "hints ask for the same node, then the same zone (trafficDistribution PreferSameNode)",
+                "hints ask for the same node, then the same zone (trafficDistribution "
+                "PreferSameNode)",
             ],
         ),
         (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nearwise.slices.recorded_mirror import answer
+from nearwise.vectors.mirror import answer
 from summaries import differences, recorded, summarise
 
 LINES = recorded("mirror")

@@ -1,5 +1,7 @@
 """How near hints by CPU share are to going, and to coming back."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,7 +48,7 @@ def test_nearness_tells_range_limit_and_the_next_numbers() -> None:
     assert (near.fewer, near.more) == (3, 5)
     assert [reason.text for reason in near.reasons] == [
         "zone-a has 65 % of the ready CPU; with 4 ready endpoints the limit is 60 %",
-        "4 ready endpoints get no hints at these CPU shares; the nearest numbers that do: 3 and 5",
+        "with 4 ready there are no hints at these CPU shares; nearest with hints: 3 and 5",
     ]
 
 
@@ -105,10 +107,7 @@ def test_inside_a_span_the_answer_is_that_of_the_span(
 
     assert found[0].low == pytest.approx(1 / len(shares.cpu))
     assert found[-1].high == 1
-    assert all(
-        one.high == two.low and one.granted != two.granted
-        for one, two in zip(found, found[1:], strict=False)
-    )
+    assert all(one.high == two.low and one.granted != two.granted for one, two in pairwise(found))
     for span in found:
         part = data.draw(st.floats(0.01, 0.99))
         ratio = span.low + (span.high - span.low) * part

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any
 
 import click
 
@@ -25,9 +24,38 @@ def command(kind: str) -> None:
     """
     import msgspec
 
+    from nearwise.model.errors import InputError
+
     answer = importlib.import_module(f"nearwise.vectors.{kind}").answer
     for number, line in enumerate(sys.stdin.buffer, 1):
-        if line.strip():
-            reply = msgspec.json.encode(answer(_question(line, number)))
-            sys.stdout.write(reply.decode() + "\n")
-            sys.stdout.flush()
+        if not line.strip():
+            continue
+        try:
+            reply = answer(_question(line))
+        except InputError as error:
+            raise InputError(
+                error.what,
+                source="standard input",
+                line=number,
+                field=error.field,
+                hint=error.hint or f"a line is one question of the kind {kind}, as JSON",
+            ) from None
+        sys.stdout.write(msgspec.json.encode(reply).decode() + "\n")
+        sys.stdout.flush()
+
+
+def _question(line: bytes) -> object:
+    """Read a line; of a recorded one take the question. Raises InputError when it is no JSON."""
+    import msgspec
+
+    from nearwise.model.errors import InputError
+
+    try:
+        content = msgspec.json.decode(line)
+    except msgspec.DecodeError as error:
+        raise InputError(f"broken JSON: {error}") from None
+    except RecursionError:
+        raise InputError("nested too deep") from None
+    if isinstance(content, dict):
+        return content.get("input", content.get("object", content))
+    return content

@@ -1,90 +1,56 @@
 """The same cluster under other names, for people who want to show it to somebody.
 
-Law: a name becomes a prefix that says what it is and a hash of the text with the salt, so that
-the same thing has the same new name wherever it stands, and in every snapshot with that salt.
-Whatever is equal before is equal after, and the other way round; what Kubernetes or Nearwise
-gives a meaning stays. The tables at the end name every field that goes into the result and what
-becomes of it: a field that is not there is left out.
+Law: a name becomes a prefix that says what it is, and a hash of the text with the salt. So the
+same thing has the same new name wherever it stands, and in every snapshot with that salt; what
+was equal stays equal, what differed stays different, and what Kubernetes gives a meaning stays as
+it is. ``_rules`` names every field that goes into the result: a field that is not there is left
+out.
 """
 
 from __future__ import annotations
 
-import hashlib
-import ipaddress
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from nearwise.insight.keep import DECIDING_ANNOTATIONS
-from nearwise.model.wellknown import (
-    CONTROL_PLANE,
-    HEADLESS,
-    HOSTNAME,
-    MANAGED_BY,
-    MASTER,
-    MIRRORING_CONTROLLER,
-    SERVICE_NAME,
-    SKIP_MIRROR,
-    SLICE_CONTROLLER,
-    TOPOLOGY_AWARE_HINTS,
-    TOPOLOGY_MODE,
-    ZONE,
-)
-
-_DIGITS: Final = 8  # of the hash: more when two names would become one
-_SYSTEM_NAMES: Final = frozenset(
-    ["", "default", "kube-system", "kube-public", "kube-node-lease", "kubernetes", "kube-dns"]
-)
-# What the API server appends to a generated name; it says nothing, and keeps the order of slices.
-_GENERATED: Final = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}")
-_WORD: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:-]*[A-Za-z0-9])?")
-_EVENT_SOURCES: Final = frozenset(
-    ["endpoint-slice-controller", "endpoint-slice-mirroring-controller", "endpoint-controller"]
-)
-_KNOWN_VALUES: Final[Mapping[str, frozenset[str]]] = {
-    MANAGED_BY: frozenset([SLICE_CONTROLLER, MIRRORING_CONTROLLER]),
-    TOPOLOGY_MODE: frozenset(["Auto", "auto", "Disabled", "disabled"]),
-    TOPOLOGY_AWARE_HINTS: frozenset(["Auto", "auto", "Disabled", "disabled"]),
-}
-_PLAIN_LABELS: Final = frozenset(
-    [
-        CONTROL_PLANE,
-        MASTER,
-        HEADLESS,
-        SKIP_MIRROR,
-        "kubernetes.io/arch",
-        "kubernetes.io/os",
-        "service.kubernetes.io/service-proxy-name",
-        "endpoints.kubernetes.io/managed-by",
-    ]
-)
-_TAINTS: Final = ("node.kubernetes.io/", "node-role.kubernetes.io/")
+from nearwise.insight.pseudonyms import Pseudonyms
 
 Rule = Callable[[Any], Any] | dict[str, Any] | list[Any]
 
+_EVENT_SOURCES: Final = frozenset(
+    ["endpoint-slice-controller", "endpoint-slice-mirroring-controller", "endpoint-controller"]
+)
+
 
 def anonymise(items: Iterable[Mapping[str, Any]], salt: str) -> list[dict[str, Any]]:
-    """Return these objects (plain dicts) under other names, in the same order.
+    """Return objects, as plain dicts, under other names; kind by kind, sorted by the new names.
 
-    Events are kept as far as the controllers of endpoints told them: the words of others may say
+    Of events those stay that the controllers of endpoints told: the words of others may say
     anything.
     """
-    names = _Names(salt)
-    rules = _rules(names)
-    told, silent = [], []
-    for place, item in enumerate(items):
-        (told if item["kind"] == "Event" else silent).append((place, item))
-    # Events come last: their messages are searched for the names of everything else.
-    renamed = [
-        (place, _renamed(item, rules[item["kind"]]))
-        for place, item in [*silent, *told]
-        if item["kind"] != "Event" or item.get("source", {}).get("component") in _EVENT_SOURCES
+    rules = _rules(Pseudonyms(salt))
+    by_kind: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in rules}
+    for item in items:
+        by_kind[item["kind"]].append(item)
+    by_kind["Event"] = [event for event in by_kind["Event"] if _teller(event) in _EVENT_SOURCES]
+    # Events are the last kind: what they say is searched for the names of everything else.
+    return [
+        new
+        for kind, found in by_kind.items()
+        for new in sorted((_renamed(item, rules[kind]) for item in found), key=_place)
     ]
-    return [item for _, item in sorted(renamed, key=lambda each: each[0])]
+
+
+def _teller(event: Mapping[str, Any]) -> str:
+    return str(event.get("source", {}).get("component") or event.get("reportingComponent", ""))
+
+
+def _place(item: Mapping[str, Any]) -> tuple[str, str]:
+    metadata = item["metadata"]
+    return metadata.get("namespace", ""), metadata.get("name", "")
 
 
 def _renamed(value: Any, rule: Rule) -> Any:
-    """Apply a table to a value: what the table does not name is left out."""
+    """Apply a rule to a value: for a mapping, field by field; for a list, item by item."""
     if isinstance(rule, dict):
         return {key: _renamed(each, rule[key]) for key, each in value.items() if key in rule}
     if isinstance(rule, list):
@@ -92,39 +58,141 @@ def _renamed(value: Any, rule: Rule) -> Any:
     return rule(value)
 
 
-class _Names:
-    """New names for old ones."""
+def _same(value: Any) -> Any:
+    return value
 
-    def __init__(self, salt: str) -> None:
-        self._salt = salt
-        self._codes: dict[str, str] = {}
-        self._texts: dict[str, str] = {}  # the other way round
-        self._said: dict[str, str] = {}  # what a name in a message becomes
-        self._addresses: dict[str, str] = {}
-        self._given: set[str] = set()
 
-    def kind(self, prefix: str) -> Callable[[str], str]:
-        """Return the function that renames things of one kind."""
+def _all_same(*fields: str) -> dict[str, Rule]:
+    return dict.fromkeys(fields, _same)
 
-        def rename(text: str) -> str:
-            if text in _SYSTEM_NAMES:
-                return text
-            new = f"{prefix}-{self._code(text)}"
-            self._said.setdefault(text, new)
-            return new
 
-        return rename
+def _rules(names: Pseudonyms) -> dict[str, dict[str, Rule]]:
+    """Return for each kind its fields and what becomes of them."""
+    ports = [
+        {
+            "name": names.port,
+            "targetPort": lambda target: names.port(target) if isinstance(target, str) else target,
+            "appProtocol": names.protocol,
+            **_all_same("port", "protocol", "nodePort", "containerPort", "hostPort"),
+        }
+    ]
+    conditions = [{"type": names.condition, **_all_same("status", "lastTransitionTime")}]
+    containers = [{"name": names.container, "ports": ports, "restartPolicy": _same}]
 
-    def _code(self, text: str) -> str:
-        code = self._codes.get(text)
-        if code is None:
-            digest = self._digest(text)
-            length = _DIGITS
-            while digest[:length] in self._texts:
-                length += 1
-            code = self._codes[text] = digest[:length]
-            self._texts[code] = text
-        return code
+    def metadata(name: Callable[[str], str], **more: Rule) -> dict[str, Rule]:
+        return {
+            "name": name,
+            "namespace": names.namespace,
+            "uid": names.uid,
+            "labels": names.labels,
+            "annotations": names.annotations,
+            "ownerReferences": [names.owner],
+            **_all_same("resourceVersion", "generation", "creationTimestamp"),
+            **_all_same("deletionTimestamp", "deletionGracePeriodSeconds"),
+            **more,
+        }
 
-    def _digest(self, text: str, turn: int = 0) -> str:
-        return hashlib.sha256(f"{self._salt}\0{turn}\0{text}".encode()).hexdigest()
+    node: dict[str, Rule] = {
+        "metadata": metadata(names.node),
+        "spec": {"taints": [names.taint], "unschedulable": _same},
+        "status": {
+            "conditions": conditions,
+            "addresses": [{"type": _same, "address": names.node_address}],
+            **_all_same("allocatable", "capacity", "nodeInfo"),
+        },
+    }
+    service: dict[str, Rule] = {
+        "metadata": metadata(names.service),
+        "spec": {
+            "ports": ports,
+            "selector": names.labels,
+            "clusterIP": names.address,
+            "clusterIPs": [names.address],
+            "externalIPs": [names.address],
+            "externalName": names.domain,
+            "loadBalancerIP": names.address,
+            "loadBalancerClass": names.value,
+            "loadBalancerSourceRanges": [names.range],
+            **_all_same("type", "sessionAffinity", "sessionAffinityConfig"),
+            **_all_same("internalTrafficPolicy", "externalTrafficPolicy", "trafficDistribution"),
+            **_all_same("ipFamilies", "ipFamilyPolicy", "publishNotReadyAddresses"),
+            **_all_same("healthCheckNodePort", "allocateLoadBalancerNodePorts"),
+        },
+        "status": {
+            "loadBalancer": {
+                "ingress": [
+                    {
+                        "ip": names.address,
+                        "hostname": names.domain,
+                        **_all_same("ipMode", "ports"),
+                    }
+                ]
+            },
+            "conditions": conditions,
+        },
+    }
+    addresses = [
+        {
+            "ip": names.address,
+            "hostname": names.host,
+            "nodeName": names.node,
+            "targetRef": names.reference,
+        }
+    ]
+    endpoints: dict[str, Rule] = {
+        "metadata": metadata(names.service),
+        "subsets": [{"addresses": addresses, "notReadyAddresses": addresses, "ports": ports}],
+    }
+    endpoint_slice: dict[str, Rule] = {
+        "metadata": metadata(names.slice, generateName=names.slice_stem),
+        "addressType": _same,
+        "endpoints": [
+            {
+                "addresses": [names.address],
+                "conditions": _same,
+                "hostname": names.host,
+                "targetRef": names.reference,
+                "nodeName": names.node,
+                "zone": names.zone,
+                "hints": {"forZones": [{"name": names.zone}], "forNodes": [{"name": names.node}]},
+            }
+        ],
+        "ports": ports,
+    }
+    pod: dict[str, Rule] = {
+        "metadata": metadata(names.pod),
+        "spec": {
+            "nodeName": names.node,
+            "hostname": names.host,
+            "subdomain": names.service,  # it decides whether a service lists the host name
+            "hostNetwork": _same,
+            "containers": containers,
+            "initContainers": containers,
+            "tolerations": [names.taint],
+            "nodeSelector": names.labels,
+        },
+        "status": {
+            "phase": _same,
+            "podIP": names.address,
+            "podIPs": [{"ip": names.address}],
+            "conditions": conditions,
+        },
+    }
+    event: dict[str, Rule] = {
+        "metadata": metadata(names.event),
+        "involvedObject": names.reference,
+        "message": names.message,
+        "source": {"component": _same, "host": names.node},
+        **_all_same("reason", "type", "count", "series", "reportingComponent"),
+        **_all_same("firstTimestamp", "lastTimestamp", "eventTime"),
+    }
+    kinds: dict[str, dict[str, Rule]] = {
+        "Node": node,
+        "Namespace": {"metadata": metadata(names.namespace)},
+        "Service": service,
+        "Endpoints": endpoints,
+        "EndpointSlice": endpoint_slice,
+        "Pod": pod,
+        "Event": event,
+    }
+    return {kind: {**_all_same("apiVersion", "kind"), **rule} for kind, rule in kinds.items()}

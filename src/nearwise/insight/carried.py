@@ -11,24 +11,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 import msgspec
 
 from nearwise.insight.world import World, last_told
 from nearwise.model import Endpoint, EndpointSlice, Reason, Service, reason, wellknown
-from nearwise.slices.allocation import (
-    DISABLED,
-    ENABLED,
-    Allocations,
-    Refusal,
-    allocate,
-    assign,
-    zone_shares,
-)
+from nearwise.slices.allocation import Allocations, Refusal, allocate, assign, zone_shares
 from nearwise.slices.asked import Asked, Mode
 from nearwise.slices.distribution import fits, hints_for
 from nearwise.slices.hinting import Standing
 from nearwise.slices.thresholds import nearness
+
+_EVENTS: Final = "TopologyAwareHints"  # Enabled or Disabled, as Kubernetes 1.36 names them
 
 
 class Carried(msgspec.Struct, frozen=True, rename="camel"):
@@ -188,7 +183,7 @@ def _last_event(world: World, service: Service, family: str) -> Iterable[Reason]
     """Return what the controller last told about hints of this family, if the snapshot has it."""
     for event in reversed(world.events_of("Service", service.metadata.key)):
         told_for = event.message.rpartition("addressType: ")[2]
-        if event.reason in {ENABLED, DISABLED} and told_for == family:
+        if event.reason.startswith(_EVENTS) and told_for == family:
             yield reason(
                 "hints-last-event",
                 time=last_told(event),

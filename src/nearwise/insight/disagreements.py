@@ -91,9 +91,10 @@ def _owners(
     for slice_ in slices:
         owners = [own for own in slice_.metadata.owner_references if own.kind == "Service"]
         named = slice_.metadata.labels.get(SERVICE_NAME, "")
-        if service is not None:
-            if not owners or not service.uid or any(own.uid == service.uid for own in owners):
-                continue
+        if service is not None and (
+            not owners or not service.uid or any(own.uid == service.uid for own in owners)
+        ):
+            continue
         yield reason(
             "orphan-slice",
             slice=slice_.metadata.name,

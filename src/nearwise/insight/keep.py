@@ -30,8 +30,10 @@ _ANNOTATED: Final = frozenset(["services", "endpoints", "slices"])
 _RESOURCES: Final = frozenset(["cpu", "memory", "pods"])
 
 
-def kept(objects: Objects, *, strip_annotations: bool = False) -> list[dict[str, Any]]:
-    """Return the objects as plain dicts, reduced to what decides routing.
+def kept(
+    objects: Objects, namespace: str | None = None, *, strip_annotations: bool = False
+) -> list[dict[str, Any]]:
+    """Return the objects of a namespace (None: of all), and the nodes, as plain dicts.
 
     Annotations stay on services, endpoints and slices, whose controllers copy them, all but the
     last applied configuration, which repeats everything; with ``strip_annotations`` only those
@@ -40,6 +42,9 @@ def kept(objects: Objects, *, strip_annotations: bool = False) -> list[dict[str,
     items = []
     for field in _IN_ORDER:
         for obj in getattr(objects, field):
+            inside = obj.metadata.name if field == "namespaces" else obj.metadata.namespace
+            if namespace is not None and field != "nodes" and inside != namespace:
+                continue
             plain = to_dict(obj)
             annotations = plain["metadata"].pop("annotations", {})
             if field in _ANNOTATED:

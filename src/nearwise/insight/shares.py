@@ -64,15 +64,16 @@ class Shares(msgspec.Struct, frozen=True):
         """The part of all traffic of which one end has no known zone."""
         return fsum(pair.share for pair in self.pairs if not (pair.source and pair.target))
 
-    @property
-    def mean(self) -> float:
-        """The share an endpoint gets on average: what an autoscaler sees."""
-        return fsum(self.endpoints) / len(self.endpoints) if self.endpoints else 0.0
 
-    @property
-    def skew(self) -> float:
-        """The hottest endpoint against the mean; 1.0 where all are alike, 0.0 without traffic."""
-        return max(self.endpoints) / self.mean if self.mean else 0.0
+def mean(parts: Sequence[float]) -> float:
+    """Return the share an endpoint gets on average: what an autoscaler sees."""
+    return fsum(parts) / len(parts) if parts else 0.0
+
+
+def skew(parts: Sequence[float]) -> float:
+    """Return the hottest share against the mean: 1.0 where all are alike, 0.0 without traffic."""
+    middle = mean(parts)
+    return max(parts) / middle if middle else 0.0
 
 
 def shares(streams: Iterable[Stream], zones: Sequence[str]) -> Shares:

@@ -68,6 +68,11 @@ class World:
                     found[node] = max(found.get(node, ""), endpoint.zone or "")
         return dict(sorted(found.items()))
 
+    @cached_property
+    def sliced(self) -> frozenset[Key]:
+        """Every service that a slice is labelled with, whether it exists or not."""
+        return frozenset(self._slices_by_service)
+
     def slices_of(self, service: Key) -> tuple[EndpointSlice, ...]:
         """Return the slices labelled with the service, whoever manages them, by name."""
         return self._slices_by_service.get(service, ())
@@ -154,5 +159,5 @@ def last_told(event: Event) -> str:
 def _when(event: Event) -> tuple[str, int, str]:
     """Order events by time; within one second the resource version tells."""
     version = event.metadata.resource_version
-    # Timestamps come with and without fractions of a second; the first 19 characters always compare.
+    # Some times have fractions of a second and some have none: whole seconds always compare.
     return (last_told(event)[:19], int(version) if version.isdigit() else 0, event.metadata.name)

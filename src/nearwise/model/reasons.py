@@ -76,13 +76,17 @@ def _say(value: Fact) -> str:
     if isinstance(value, float):
         return f"{value:.3f}".rstrip("0").rstrip(".")
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_say(amount)}" for name, amount in value.items()) or "none"
+        amounts = _cut([f"{name} {_say(amount)}" for name, amount in value.items()])
+        return ", ".join(amounts) or "none"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        words = [str(word) for word in value]
-        if len(words) > 8:
-            words = [*words[:7], f"{len(words) - 7} more"]
+        words = _cut([str(word) for word in value])
         return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]])) or "none"
     return str(value)
+
+
+def _cut(words: list[str]) -> list[str]:
+    """Keep a long list readable: the first seven and how many more there are."""
+    return words if len(words) <= 8 else [*words[:7], f"{len(words) - 7} more"]
 
 
 _I, _W, _E = Level.INFO, Level.WARNING, Level.ERROR
@@ -152,7 +156,7 @@ CATALOGUE: Final[dict[str, Entry]] = {
         ("hints-off-node-info", _W, "hints are off: node {node} has no {missing}, and one such node is enough"),
         ("hints-off-no-nodes", _W, "hints are off: no ready worker node"),
         ("hints-off-one-zone", _W, "hints are off: all ready nodes are in zone {zone}, so zone hints are pointless"),
-        ("hints-off-too-few", _W, "hints are off: {endpoints} ready endpoints for {zones} zones; it needs at least one a zone"),
+        ("hints-off-too-few", _W, "hints are off: {endpoints} ready for {zones} zones; it needs at least {zones} ready endpoints"),
         (
             "hints-off-minimums",
             _W,
@@ -170,10 +174,9 @@ CATALOGUE: Final[dict[str, Entry]] = {
         (
             "hints-safe-counts",
             _I,
-            "{endpoints} ready endpoints get no hints at these CPU shares; the nearest numbers that "
-            "do: {counts}",
+            "with {endpoints} ready there are no hints at these CPU shares; nearest with hints: "
+            "{counts}",
         ),
-        ("hints-off-annotation-gone", _I, "hints are removed: the topology annotation is gone"),
         # Mirroring of Endpoints.
         ("mirror-no-endpoints", _I, "nothing is mirrored: there is no Endpoints object"),
         (
@@ -274,10 +277,10 @@ CATALOGUE: Final[dict[str, Entry]] = {
         # What every endpoint gets (insight).
         ("endpoints-nobody-reaches", _W, "no client reaches {endpoints}"),
         (
-            "hot-endpoint",
+            "hot-endpoints",
             _W,
-            "{endpoint} gets {percent} % of the traffic, {times} times the mean of {mean} %: an "
-            "autoscaler sees the mean",
+            "hot: {endpoints}, up to {percent} % of the traffic, {times} times the mean of {mean} % "
+            "that an autoscaler sees",
         ),
         (
             "node-without-own-endpoint",
@@ -415,6 +418,30 @@ CATALOGUE: Final[dict[str, Entry]] = {
         ),
         ("endpoints-slice-disagree-more", _W, "Endpoints and slices disagree about {addresses} too"),
         ("endpoints-only", _W, "only the Endpoints list {addresses}: no slice does"),
+        # What the controllers would write, held against what is stored (insight).
+        (
+            "snapshot-without",
+            _W,
+            "the snapshot has no {kind}: what the slices made of them should hold cannot be told",
+        ),
+        ("diff-endpoint-missing", _W, "{endpoint} ({family}) is not listed and should be"),
+        ("diff-endpoint-extra", _W, "{endpoint} ({family}) is listed in {slice} and should not be"),
+        ("diff-pod-gone", _I, "there is no pod {pod} any more"),
+        ("diff-pod-not-selected", _I, "pod {pod} is not selected by the service"),
+        ("diff-endpoint-changed", _W, "{endpoint} in {slice} has changed: {changes}"),
+        (
+            "diff-endpoint-ports",
+            _W,
+            "{endpoint} lies in {slice} under ports {listed}; it belongs under {wanted}",
+        ),
+        ("diff-endpoint-twice", _W, "{endpoint} ({family}) is listed more than once: in {slices}"),
+        ("diff-hints", _W, "{endpoint} in {slice} has hints {listed}; it would get {wanted}"),
+        (
+            "diff-lent-elsewhere",
+            _I,
+            "{endpoint} in {slice} is hinted to {listed}, made anew it would be to {wanted}: each "
+            "zone gets the same number, and which endpoint is lent does not matter",
+        ),
     ]
 }
 

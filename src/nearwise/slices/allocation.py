@@ -69,11 +69,6 @@ class ZoneShares(msgspec.Struct, frozen=True):
     lacking: tuple[LackingNode, ...] = ()
 
     @property
-    def ready_zones(self) -> tuple[str, ...]:
-        """The zones that have ready worker nodes."""
-        return tuple(self.cpu)
-
-    @property
     def largest(self) -> str:
         """The zone with most CPU, the first by name of equal ones; empty when there is none."""
         return max(self.cpu, key=lambda zone: self.cpu[zone], default="")
@@ -288,7 +283,7 @@ def _why_no_ratios(shares: ZoneShares) -> tuple[Reason, ...]:
         )
     if not shares.cpu:
         return (reason("hints-off-no-nodes"),)
-    return (reason("hints-off-one-zone", zone=shares.ready_zones[0]),)
+    return (reason("hints-off-one-zone", zone=shares.largest),)
 
 
 def _zone(node: Node) -> str:

@@ -65,40 +65,40 @@ class Standing:
         """Say which slices may keep their hints: the hints by zone in those that do, and the rest.
 
         ``but`` names slices that are written or deleted anyway. A slice must be rewritten when a
-        ready endpoint in it has no hint, or when its hints, on top of those in the slices before
-        it, exceed what a zone may have at most. Slices with few hints come first: so most of them
-        can stay as they are.
+        ready endpoint in it has no hint, when a hint names a zone without an allocation, or when
+        its hints, on top of those in the slices before it, exceed what a zone may have at most.
+        Slices with few hints come first: so most of them can stay as they are.
         """
-        allocated: Counter[str] = Counter(self._total)
+        kept: Counter[str] = Counter(self._total)
         for name in but:
             if name in self._counts:
-                allocated.subtract(self._counts[name].zones)
-        known = {zone: hints for zone, hints in allocated.items() if zone in allocations.zones}
-        unhinted = self._unhinted.difference(but)
-        if not unhinted and _fit(known, allocations):
-            return {zone: hints for zone, hints in known.items() if hints}, []
+                kept.subtract(self._counts[name].zones)
+        kept = +kept
+        if not self._unhinted.difference(but) and _fit(kept, allocations):
+            return dict(kept), []
 
-        kept: Counter[str] = Counter()
+        kept.clear()
         rewritten = []
-        by_size = sorted(
-            self._counts, key=lambda name: (sum(self._counts[name].zones.values()), name)
-        )
-        for name in by_size:
+        for name, count in sorted(self._counts.items(), key=lambda item: (_size(item[1]), item[0])):
             if name in but:
                 continue
-            count = self._counts[name]
-            mine = {zone: n for zone, n in count.zones.items() if zone in allocations.zones}
-            if count.unhinted or not _fit(
-                {zone: hints + kept[zone] for zone, hints in mine.items()}, allocations
-            ):
+            on_top = {zone: hints + kept[zone] for zone, hints in count.zones.items()}
+            if count.unhinted or not _fit(on_top, allocations):
                 rewritten.append(name)
             else:
-                kept.update(mine)
+                kept.update(count.zones)
         return dict(kept), sorted(rewritten)
 
 
+def _size(count: _Count) -> int:
+    return sum(count.zones.values())
+
+
 def _fit(hints: Mapping[str, int], allocations: Allocations) -> bool:
-    return all(count <= allocations.zones[zone].maximum for zone, count in hints.items())
+    return all(
+        zone in allocations.zones and count <= allocations.zones[zone].maximum
+        for zone, count in hints.items()
+    )
 
 
 def _count(endpoints: Iterable[Endpoint]) -> _Count:

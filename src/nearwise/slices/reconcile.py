@@ -76,6 +76,16 @@ def is_managed(slice_: EndpointSlice, service: Service) -> bool:
     )
 
 
+def why_not_reconciled(service: Service) -> Reason | None:
+    """Say why the service gets no slices made of pods; None when it does."""
+    name = "/".join(service.metadata.key)
+    if service.spec.type == "ExternalName":
+        return reason("service-external-name", service=name)
+    if not service.spec.selector:
+        return reason("service-without-selector", service=name)
+    return None
+
+
 def reconcile(
     service: Service,
     pods: Iterable[Pod],

@@ -2,5 +2,6 @@
 
 Each module has ``answer(raw)``, which takes the ``input`` of a recorded line (for validation its
 ``object``) and answers in the shape of the record, so that any implementation can be held against
-any other. All raise msgspec.ValidationError for what is not such a question.
+any other. As in all that is read, null means absent and unknown fields are passed over; all raise
+InputError, with the field, for what is not such a question.
 """

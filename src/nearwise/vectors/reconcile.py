@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from nearwise.model import EndpointSlice, Node, Pod, Service
+from nearwise.model.codec import from_dict
 from nearwise.slices.nodes import Nodes
 from nearwise.slices.plan import apply
 from nearwise.slices.reconcile import HintMemory, Rules, reconcile
@@ -21,17 +22,16 @@ class _Step(msgspec.Struct):
 class _Input(msgspec.Struct, rename="camel"):
     steps: tuple[_Step, ...]
     slices: tuple[EndpointSlice, ...] = ()
-    max_endpoints_per_slice: int = 100
+    max_endpoints_per_slice: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
 
 
 def answer(raw: object) -> list[dict[str, Any]]:
     """Answer one recorded question: what the slices hold after each of its ``steps``.
 
     Each step's answer has the ``slices`` after it as whole objects, the numbers ``created``,
-    ``updated`` and ``deleted``, ``events`` and ``error``. Raises msgspec.ValidationError for what
-    is not such a question.
+    ``updated`` and ``deleted``, ``events`` and ``error``.
     """
-    question = msgspec.convert(raw, _Input)
+    question = from_dict(raw, _Input)
     rules = Rules(max_endpoints=question.max_endpoints_per_slice)
     slices, memory = question.slices, HintMemory()
     answers = []

@@ -1,12 +1,13 @@
-"""Mirroring as recorded answers have it: plain JSON in, plain JSON out."""
+"""The mirroring controller's work on one Endpoints object, step by step."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from nearwise.model import Endpoints, EndpointSlice, Service
+from nearwise.model.codec import from_dict
 from nearwise.slices.mirror import MAX_PER_SUBSET, mirror, why_not_mirrored
 from nearwise.slices.plan import apply
 
@@ -27,17 +28,16 @@ class _Step(msgspec.Struct):
 class _Input(msgspec.Struct, rename="camel"):
     steps: tuple[_Step, ...]
     slices: tuple[EndpointSlice, ...] = ()
-    max_endpoints_per_subset: int = MAX_PER_SUBSET
+    max_endpoints_per_subset: Annotated[int, msgspec.Meta(ge=1, le=1000)] = MAX_PER_SUBSET
 
 
 def answer(raw: object) -> list[dict[str, Any]]:
     """Answer one recorded question: what is mirrored after each of its ``steps``.
 
     Each step's answer has the ``slices`` after it as whole objects, the numbers ``created``,
-    ``updated`` and ``deleted``, ``events``, ``error`` and ``mirrored``. Raises
-    msgspec.ValidationError for what is not such a question.
+    ``updated`` and ``deleted``, ``events``, ``error`` and ``mirrored``.
     """
-    question = msgspec.convert(raw, _Input)
+    question = from_dict(raw, _Input)
     slices = question.slices
     answers = []
     for step in question.steps:
@@ -62,8 +62,8 @@ def _service(raw: object) -> Service | None:
     """Read a service. Here an empty selector is one; no API server stores such a thing."""
     if raw is None:
         return None
-    service = msgspec.convert(raw, Service)
-    if msgspec.convert(raw, _Selecting).spec.selector is None or service.spec.selector:
+    service = from_dict(raw, Service)
+    if from_dict(raw, _Selecting).spec.selector is None or service.spec.selector:
         return service
     spec = msgspec.structs.replace(service.spec, selector={"": ""})
     return msgspec.structs.replace(service, spec=spec)

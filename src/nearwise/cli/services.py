@@ -1,0 +1,50 @@
+"""Which services a command is asked about: names, or all that are in reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from nearwise.cli.source import Source, scope
+
+if TYPE_CHECKING:
+    from nearwise.insight.world import Key
+
+
+def reaching(source: Source, names: Iterable[str]) -> Source:
+    """Return the source widened to the namespaces that the names name."""
+    namespaces = {name.partition("/")[0] if "/" in name else None for name in names}
+    match sorted(namespaces, key=str):
+        case [] | [None]:
+            return source
+        case [str(namespace)]:
+            return source._replace(namespace=namespace, all_namespaces=False)
+        case _:
+            return source._replace(all_namespaces=True)
+
+
+def chosen(source: Source, names: Iterable[str], known: Iterable[Key]) -> list[Key]:
+    """Return the known services that are meant: ``NAME`` or ``NAMESPACE/NAME``, all without names.
+
+    A name without a namespace means the one in reach, or, when all namespaces are, every service
+    that is called so. Raises InputError for a name that nothing has.
+    """
+    namespace = scope(source)
+    in_reach = [key for key in sorted(known) if namespace in {None, key[0]}]
+    found: set[Key] = set()
+    for name in names:
+        where, _, what = name.rpartition("/")
+        meant = [key for key in in_reach if key[1] == what and where in {"", key[0]}]
+        if not meant:
+            raise _unknown(name, in_reach, namespace)
+        found.update(meant)
+    return sorted(found) if found else in_reach
+
+
+def _unknown(name: str, in_reach: Iterable[Key], namespace: str | None) -> Exception:
+    from nearwise.insight.clients import near
+    from nearwise.model.errors import InputError
+
+    names = ["/".join(key) for key in in_reach] + [key[1] for key in in_reach]
+    where = f" in namespace {namespace}" if namespace is not None and "/" not in name else ""
+    return InputError(f"no service is called {name}{where}", hint=near(name, names))
