@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import ipaddress
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,15 +16,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nearwise.cli.output import Format, print_document
 from nearwise.client.dump import load
 from nearwise.insight.anonymise import _rules, anonymise
+from nearwise.insight.explain import explain
 from nearwise.insight.keep import kept
 from nearwise.insight.pseudonyms import Pseudonyms
+from nearwise.insight.world import World
 from nearwise.model import Endpoints, EndpointSlice, Event, Namespace, Node, Pod, Service
+from nearwise.model.codec import from_dict, read, to_dict
 from nearwise.model.objects import Objects
+from nearwise.model.validation import validate
+from nearwise.vectors.route import answer as route
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))
 DUMPS = [pytest.param(path, id=path.stem) for path in EXAMPLES if path.stem != "fleet"]
+VECTORS = Path(__file__).parents[1] / "vectors"
+SALT = "salt"
 Items = list[dict[str, Any]]
 
 
@@ -261,7 +271,7 @@ def test_ranges_keep_their_family_and_length(old: str, length: str) -> None:
 @given(st.lists(st.text(min_size=1, max_size=20), unique=True, max_size=50))
 def test_names_stay_apart_and_are_valid(old: list[str]) -> None:
     names = Pseudonyms("salt")
-    ports = [names.port(text) for text in old if text not in ("None", "default", "kubernetes")]
+    ports = [names.port(text) for text in old if text not in SYSTEM | {"None"}]
     assert len(set(ports)) == len(ports)
     assert all(re.fullmatch(r"p-[0-9a-f]{8,13}", port) for port in ports)
 
@@ -341,3 +351,122 @@ def test_taints_and_tolerations_still_fit() -> None:
 
 def test_an_empty_cluster_stays_empty() -> None:
     assert anonymise(kept(Objects()), "salt") == []
+
+
+# --- The answers stay -----------------------------------------------------------------------
+
+
+def recorded_slices() -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Give the slices that were sent to an API server, and what it said."""
+    for line in gzip.decompress((VECTORS / "validation.jsonl.gz").read_bytes()).splitlines():
+        case = json.loads(line)
+        if case["object"]["kind"] == "EndpointSlice" and case["case"] != "zone 123":
+            sent = to_dict(from_dict(case["object"], EndpointSlice))
+            yield case["case"], case["status"], sent
+
+
+@pytest.mark.parametrize(("case", "status", "sent"), list(recorded_slices()))
+def test_a_slice_that_the_api_server_accepts_is_accepted_and_a_bad_ip_refused(
+    case: str, status: int, sent: dict[str, Any]
+) -> None:
+    said = validate(anonymise([sent], SALT)[0]).status
+    if status == 201 or case.startswith(("v4 address", "v6 address")):
+        assert said == status
+
+
+ROUTES = gzip.decompress((VECTORS / "route.jsonl.gz").read_bytes()).splitlines()
+
+
+def asked_under_other_names(question: dict[str, Any]) -> dict[str, Any]:
+    client = {"name": question["nodeName"], "labels": question.get("nodeLabels", {})}
+    items: Items = [
+        {"kind": "Node", "metadata": client},
+        {"kind": "Service", **question["service"]},
+        *({"kind": "EndpointSlice", **each} for each in question["slices"]),
+    ]
+    node, service, *slices = anonymise(items, SALT)
+    return {
+        **question,
+        "service": service,
+        "slices": slices,
+        "nodeName": node["metadata"]["name"],
+        "nodeLabels": node["metadata"]["labels"],
+    }
+
+
+def renamed(answers: dict[str, Any]) -> dict[str, Any]:
+    """Return answers as they must read under other names."""
+    names = Pseudonyms(SALT)
+
+    def endpoint(text: str) -> str:
+        host, _, port = text.rpartition(":")
+        new = names.address(host.strip("[]"))
+        return f"[{new}]:{port}" if ":" in new else f"{new}:{port}"
+
+    def port(key: str) -> str:
+        name, _, protocol = key.partition("/")
+        return f"{names.port(name)}/{protocol}"
+
+    def change(field: str, value: Any) -> Any:
+        if field in ("cluster", "local", "all"):
+            return sorted(map(endpoint, value))
+        if field != "endpoints":
+            return value
+        changed = [
+            each
+            | {
+                "endpoint": endpoint(each["endpoint"]),
+                "forZones": sorted(map(names.zone, each["forZones"])),
+                "forNodes": sorted(map(names.node, each["forNodes"])),
+            }
+            for each in value
+        ]
+        return sorted(changed, key=lambda each: str(each["endpoint"]))
+
+    return {
+        port(key): {field: change(field, value) for field, value in said.items()}
+        for key, said in answers.items()
+    }
+
+
+@pytest.mark.parametrize("number", range(0, len(ROUTES), 10))
+def test_every_recorded_question_is_answered_the_same_under_other_names(number: int) -> None:
+    for line in ROUTES[number : number + 10]:
+        question = json.loads(line)["input"]
+        assert route(asked_under_other_names(question)) == renamed(route(question))
+
+
+def facts_of(
+    world: World, key: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> Counter[str]:
+    """Explain a service; return every number, truth value and code in what is said."""
+    print_document(Format.JSON, "Explanation", {"explanation": explain(world, key)})
+    printed = json.loads(capsys.readouterr().out)
+
+    def walk(value: Any) -> Iterator[str]:
+        if isinstance(value, dict):
+            yield str(value.get("code"))
+            value = list(value.values())
+        if isinstance(value, list):
+            for each in value:
+                yield from walk(each)
+        elif not isinstance(value, str):
+            yield repr(value)
+
+    return Counter(walk(printed))
+
+
+@pytest.mark.parametrize("path", DUMPS)
+def test_explain_says_the_same_under_other_names(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = load([str(path)])
+    items = anonymise(kept(objects), SALT)
+    before, after = (
+        World(objects),
+        World(read(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}).encode())),
+    )
+    names = Pseudonyms(SALT)
+    for namespace, name in before.services:
+        key = names.namespace(namespace), names.service(name)
+        assert facts_of(after, key, capsys) == facts_of(before, (namespace, name), capsys)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from fake_cluster import FakeCluster, serving
 
+from fake_cluster import FakeCluster, serving
 from nearwise.cli import cli
 from nearwise.client.dump import load
 from nearwise.insight.keep import kept
@@ -31,12 +31,13 @@ def items_of(result: Result) -> list[dict[str, Any]]:
     return list(json.loads(result.stdout)["items"])
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("[!f]*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("name", ["shop", "flag-server-1-hints-on", "flag-server-2-hints-off"])
 @pytest.mark.parametrize("form", ["yaml", "json"])
-def test_a_snapshot_reads_back_as_what_it_was_taken_of(path: Path, form: str) -> None:
-    taken = snapshot("-f", str(path), "-o", form)
+def test_a_snapshot_reads_back_as_what_it_was_taken_of(name: str, form: str) -> None:
+    path = str(EXAMPLES / f"{name}.yaml")
+    taken = snapshot("-f", path, "-o", form)
     assert taken.exit_code == 0
-    assert kept(read(taken.stdout_bytes)) == kept(load([str(path)]))
+    assert kept(read(taken.stdout_bytes)) == kept(load([path]))
 
 
 def test_services_slices_and_endpoints_are_whole_and_pods_and_nodes_decide_as_before() -> None:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from nearwise.cli.output import Format, output_option, print_document
-from nearwise.cli.source import Source, load, scope, source_options
-
-if TYPE_CHECKING:
-    from nearwise.insight.world import Key, World
+from nearwise.cli.source import Source, load, source_options
 
 
 @click.command("explain")
@@ -61,38 +56,23 @@ def command(
 
     Exits with 0 when there is an answer, whatever it is.
     """
+    import msgspec
+
     from nearwise.cli.explain_screen import print_explanation
+    from nearwise.cli.services import chosen, reaching
     from nearwise.insight.explain import explain
     from nearwise.insight.world import World
-
-    namespace, _, name = service.rpartition("/")
-    if namespace:
-        source = source._replace(namespace=namespace, all_namespaces=False)
-    world = World(load(source, all_pods=True))
-    key = _find(world, scope(source), name)
-    found = explain(world, key, origin=origin, clients=clients, profiles=profiles)
-    if output.is_document:
-        print_document(output, "Explanation", {"explanation": found})
-    else:
-        print_explanation(found, wide=output is Format.WIDE)
-
-
-def _find(world: World, namespace: str | None, name: str) -> Key:
-    """Return the key of the service that the user means.
-
-    Raises InputError when there is none or more than one.
-    """
-    from nearwise.insight.clients import near
     from nearwise.model.errors import InputError
 
-    if namespace is not None:
-        return (namespace, name)
-    keys = [key for key in sorted(world.services) if key[1] == name]
-    if len(keys) == 1:
-        return keys[0]
-    if keys:
-        which = ", ".join(f"{namespace}/{name}" for namespace, _ in keys)
-        raise InputError(f"{len(keys)} services are called {name}", hint=f"say which: {which}")
-    names = ["/".join(key) for key in world.services]
-    hint = near(name, [*names, *(key[1] for key in world.services)])
-    raise InputError(f"no service is called {name}", hint=hint or "nearwise hints lists them")
+    source = reaching(source, [service])
+    world = World(load(source, all_pods=True))
+    keys = chosen(source, [service], world.services_named)
+    if len(keys) > 1:
+        which = ", ".join("/".join(key) for key in keys)
+        raise InputError(f"{len(keys)} services are called {service}", hint=f"say which: {which}")
+    found = explain(world, keys[0], origin=origin, clients=clients, profiles=profiles)
+    if output.is_document:
+        fields = zip(found.__struct_encode_fields__, msgspec.structs.astuple(found), strict=True)
+        print_document(output, "Explanation", dict(fields))
+    else:
+        print_explanation(found, wide=output is Format.WIDE)

@@ -7,53 +7,283 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Final
 
 from nearwise.cli.output import Colour, Painted, Text, print_line, print_table
+from nearwise.cli.sentences import print_reasons
+from nearwise.insight.disagreements import READY
 from nearwise.insight.explanation import Explanation, Group, Part, PortLine, Row, Traffic
-from nearwise.model.reasons import Level, Reason
+from nearwise.model.reasons import CATALOGUE, Level, Reason
+from nearwise.routing import KUBE_PROXY, Fate, Mode
 
 _WIDTH: Final = 100
-_BAR: Final = 20  # characters of the longest bar
-_ROWS: Final = 16  # endpoints shown unless wide
-_LABEL: Final = 11  # columns for what a sentence is about
-_NAMES: Final = 3  # names listed before "and 5 more"
+_BAR: Final = 10  # characters of the longest bar
+_ROWS: Final = 16  # endpoints, and groups of clients, that are shown unless wide
+_ROOM: Final = 42  # characters for a list of endpoints, unless wide
+_LESS_ROOM: Final = 30  # and of nodes
 
 _COLOURS: Final = {Level.WARNING: Colour.YELLOW, Level.ERROR: Colour.RED}
-_HOW: Final = {
+_TRAFFIC: Final = {
     Traffic.INSIDE: "from inside the cluster",
     Traffic.OUTSIDE: "from outside the cluster",
     Traffic.ANYWHERE: "",
     Traffic.DNS: "by DNS",
 }
+_FATES: Final = {str(Fate.REJECT): "rejected", str(Fate.DROP): "dropped"}
+_OWN_NODE: Final = str(Mode.SAME_NODE)
 
 
 def print_explanation(found: Explanation, *, wide: bool) -> None:
     """Print all of it."""
-    address = "" if found.type == "ExternalName" else ", ".join(found.cluster_ips)
-    print_line(Painted(found.service, Colour.BOLD), *(f"   {word}" for word in (found.type, address) if word))
+    about = [found.type, ", ".join(ip for ip in found.cluster_ips if ip != "None")]
+    print_line(Painted(found.service, Colour.BOLD), *(f"   {word}" for word in about if word))
     for part in found.parts:
         print_line()
-        _print_part(part, found, wide=wide)
-    _print_sentences("Why", _why(found), found)
-    _print_findings(found)
+        _print_part(part, wide=wide)
+    findings = [*(why for part in found.parts for why in part.findings), *found.findings]
+    told = {why.text for part in found.parts for why in part.headline}
+    told |= {why.text for why in findings}
+    _print_why((label, why) for label, why in _why(found) if why.text not in told)
+    if findings:
+        print_line()
+        print_line(Painted("FINDINGS", Colour.BOLD))
+        print_reasons(sorted(findings, key=_severity))
 
 
-def _print_part(part: Part, found: Explanation, *, wide: bool) -> None:
-    about = [
+# --- One part ---------------------------------------------------------------------------------
+
+
+def _print_part(part: Part, *, wide: bool) -> None:
+    words = [
         part.family,
-        _ports(part.ports),
-        _HOW[part.traffic],
-        f"as {part.profile} reads hints" if part.profile else "",
+        _tell_ports(part.ports),
+        _TRAFFIC[part.traffic],
+        f"as {part.profile} does it" if part.profile else "",
     ]
-    print_line(Painted("   ".join(filter(None, about)), Colour.DIM))
-    for sentence in part.headline:
-        _print_wrapped(_sentence(sentence.text), colour=_COLOURS.get(sentence.level, Colour.GREEN))
-    if part.endpoints:
+    print_line(Painted("   ".join(filter(None, words)), Colour.DIM))
+    for why in part.headline:
+        _print_wrapped(_sentence(why), _COLOURS.get(why.level, Colour.GREEN))
+    if not part.endpoints:
+        return
+    print_line()
+    _print_endpoints(part.endpoints, wide=wide)
+    print_line()
+    _print_wrapped(f"Assumed: {part.clients.text}.", Colour.DIM)
+    for why in part.notes:
+        _print_wrapped(_sentence(why), Colour.DIM)
+    if part.traffic is not Traffic.DNS:
         print_line()
-        _print_endpoints(part.endpoints, wide=wide)
-    if part.groups and part.traffic is not Traffic.DNS:
-        print_line()
-        _print_groups(part.groups, wide=wide)
-    ...
+        _print_groups(part, wide=wide)
+
+
+def _print_endpoints(rows: Sequence[Row], *, wide: bool) -> None:
+    """Print who gets how much, the most first."""
+    ordered = sorted(rows, key=lambda row: (row.state != READY, -row.share))
+    shown = ordered if wide else ordered[:_ROWS]
+    most = max(row.share for row in rows)
+    columns: dict[str, list[Text]] = {
+        "ENDPOINT": [row.name for row in shown],
+        "SHARE": [f"{_percent(row.share)} {_bar(row.share / (most or 1.0))}" for row in shown],
+        "ZONE": [row.zone or "-" for row in shown],
+        "NODE": [row.node or "-" for row in shown],
+    }
+    if wide or any(row.state != READY for row in rows):
+        columns["STATE"] = [_state(row) for row in shown]
+    if wide or any(row.hint_zones or row.hint_nodes for row in rows):
+        columns["HINTED FOR"] = [_hinted_for(row) for row in shown]
+    if wide:
+        columns["TRAFFIC FROM"] = [_from_zones(row) for row in shown]
+        columns["NODES"] = [str(row.nodes) for row in shown]
+        columns["ADDRESS"] = [row.address for row in shown]
+        columns["SLICE"] = [row.slice for row in shown]
+    print_table(list(columns), zip(*columns.values(), strict=True))
+    if rest := ordered[len(shown) :]:
+        least, largest = min(row.share for row in rest), max(row.share for row in rest)
+        some = f"{_percent(least).strip()} to {_percent(largest).strip()}"
+        print_line(Painted(f"and {len(rest)} more with {some} each (-o wide)", Colour.DIM))
+
+
+def _print_groups(part: Part, *, wide: bool) -> None:
+    """Print who goes where; clients that use what runs on their own node are one line."""
+    everybody = sum(row.state == READY for row in part.endpoints)
+    table: list[list[Text]] = []
+    for groups in _together(part.groups, wide=wide):
+        group = groups[0]
+        names = _shortened(group.endpoints, wide=wide)
+        if not group.endpoints:
+            names = "nobody"
+        elif len(groups) > 1:
+            names = "what runs on their own node"
+        elif len(group.endpoints) == everybody > 1:
+            names = f"all {everybody}"
+        pods = [pod for each in groups for pod in each.pods]
+        traffic = _percent(sum(each.traffic for each in groups))
+        how = _how(group, told=part.profile)
+        line: list[Text] = [_clients(groups, wide=wide), str(len(pods)), traffic, names, how]
+        table.append([*line, ", ".join(pods)] if wide else line)
+    shown = table if wide else table[:_ROWS]
+    headers = ["CLIENTS ON", "PODS", "TRAFFIC", "GO TO", "HOW"]
+    print_table([*headers, "CLIENT PODS"] if wide else headers, shown)
+    if more := len(table) - len(shown):
+        print_line(Painted(f"and {more} more (-o wide)", Colour.DIM))
+
+
+def _together(groups: Sequence[Group], *, wide: bool) -> list[list[Group]]:
+    """Return the groups that are shown as one, those with most traffic first."""
+    own = [group for group in groups if group.mode == _OWN_NODE]
+    others = [[group] for group in groups if wide or group.mode != _OWN_NODE]
+    found = others if wide or not own else [own, *others]
+    return sorted(found, key=lambda together: -sum(group.traffic for group in together))
+
+
+# --- Why --------------------------------------------------------------------------------------
+
+
+def _why(found: Explanation) -> Iterator[tuple[str, Reason]]:
+    """Yield what was asked for, what the slices carry, and how that was read, each with a label."""
+    for why in found.asked:
+        yield "asked for", why
+    for carried in found.hints:
+        label = "hints" if len(found.hints) == 1 else f"{carried.family} hints"
+        for why in carried.reasons:
+            yield label, why
+    for part in found.parts:
+        if part.traffic is Traffic.DNS:
+            continue
+        together = _together(part.groups, wide=False)
+        texts = {tuple(why.text for why in groups[0].reasons) for groups in together}
+        for groups in together if len(texts) > 1 else together[:1]:
+            place = _place(groups) if len(texts) > 1 else "chosen"
+            for why in groups[0].reasons:
+                yield " ".join([*_apart(part, found.parts), place]), why
+
+
+def _apart(part: Part, parts: Sequence[Part]) -> Iterator[str]:
+    """Yield what tells a part from the others."""
+    if len({each.family for each in parts}) > 1:
+        yield part.family
+    if len({each.traffic for each in parts}) > 1:
+        yield part.traffic
+    if len({each.profile for each in parts}) > 1:
+        yield part.profile
+    if len({each.ports for each in parts}) > 1:
+        yield ",".join(port.name or str(port.port) for port in part.ports)
+
+
+def _print_why(labelled: Iterable[tuple[str, Reason]]) -> None:
+    """Print sentences, each once, with what they are about in front."""
+    lines = list(dict.fromkeys((label, why.text) for label, why in labelled))
+    if not lines:
+        return
+    print_line()
+    print_line(Painted("WHY", Colour.BOLD))
+    column = max(len(label) for label, _ in lines) + 3
+    before = ""
+    for label, text in lines:
+        head = "" if label == before else label
+        before = label
+        for line in _wrapped(text, max(_WIDTH - column - 2, 40)):
+            print_line(Painted(head.ljust(column), Colour.DIM), line, indent=2)
+            head = ""
+
+
+def _severity(why: Reason) -> int:
+    return [Level.ERROR, Level.WARNING, Level.INFO].index(why.level)
+
+
+# --- Words ------------------------------------------------------------------------------------
+
+
+def _sentence(why: Reason) -> str:
+    """Return a reason as a sentence of its own; a name in front keeps its letters."""
+    text = why.text
+    begins_with_name = CATALOGUE[why.code].sentence.startswith("{")
+    return f"{text if begins_with_name else text[0].upper() + text[1:]}."
+
+
+def _print_wrapped(text: str, colour: Colour) -> None:
+    for number, line in enumerate(_wrapped(text, _WIDTH - 2)):
+        print_line(Painted(line, colour), indent=2 if number else 0)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:5.1f} %"
+
+
+def _bar(part: float) -> str:
+    """Return a bar; one that is not nothing shows at least a little."""
+    block = "█" if (sys.stdout.encoding or "").lower().startswith("utf") else "#"
+    return block * max(round(part * _BAR), 1 if part > 0 else 0)
+
+
+def _state(row: Row) -> Text:
+    return row.state if row.state == READY else Painted(row.state, Colour.YELLOW)
+
+
+def _hinted_for(row: Row) -> str:
+    if row.lent_to:
+        return f"{row.lent_to} (lent)"
+    return ", ".join([*row.hint_zones, *row.hint_nodes]) or "-"
+
+
+def _from_zones(row: Row) -> str:
+    parts = [f"{zone or '?'} {_percent(share).strip()}" for zone, share in row.reached_from.items()]
+    return ", ".join(parts) or "-"
+
+
+def _how(group: Group, told: str) -> str:
+    """Say how they get there, and what kind of proxy does it unless that was told or is usual."""
+    how = group.mode if group.fate == Fate.FORWARD else _FATES[group.fate]
+    usual = group.profile in {"", KUBE_PROXY.name, told}
+    return how if usual else f"{how} ({group.profile})"
+
+
+def _tell_ports(ports: Sequence[PortLine]) -> str:
+    return ", ".join(
+        f"{port.name} {port.port}/{port.protocol}".strip()
+        + (f" -> {', '.join(map(str, port.targets))}" if port.targets else "")
+        for port in ports
+    )
+
+
+def _clients(groups: Sequence[Group], *, wide: bool) -> str:
+    """Say which nodes these are, by zone."""
+    zones: dict[str, list[str]] = {}
+    for group in groups:
+        for zone, names in group.nodes.items():
+            zones.setdefault(zone, []).extend(names)
+    if len(zones) > 1 and not wide:
+        return f"{sum(map(len, zones.values()))} nodes in {len(zones)} zones"
+    told = []
+    for zone, nodes in sorted(zones.items()):
+        text = f"{zone or 'no zone'}: {', '.join(sorted(nodes))}"
+        fits = wide or len(nodes) == 1 or len(text) <= _LESS_ROOM
+        told.append(text if fits else f"{zone or 'no zone'}: {len(nodes)} nodes")
+    return "; ".join(told)
+
+
+def _place(groups: Sequence[Group]) -> str:
+    """Say in a word or two where these clients are."""
+    if len(groups) > 1:
+        return "own node"
+    zones = groups[0].nodes
+    nodes = [node for names in zones.values() for node in names]
+    if len(nodes) == 1:
+        return nodes[0] or "client"
+    return next(iter(zones)) or "no zone" if len(zones) == 1 else f"{len(nodes)} nodes"
+
+
+def _shortened(names: Sequence[str], *, wide: bool) -> str:
+    """List names as far as there is room."""
+    text = ", ".join(names)
+    if wide or len(text) <= _ROOM:
+        return text
+    fitting = sum(total <= _ROOM - 10 for total in accumulate(len(name) + 2 for name in names))
+    shown = names[: max(fitting, 1)]
+    return f"{', '.join(shown)} + {len(names) - len(shown)} more"

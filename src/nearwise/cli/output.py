@@ -120,6 +120,10 @@ def to_yaml(document: object) -> str:
     class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
         """Quotes also texts such as ``1e3``, which kubectl's reader takes for a number."""
 
+        def ignore_aliases(self, _data: object) -> bool:
+            """Write a value that stands in two places twice."""
+            return True
+
     Dumper.add_implicit_resolver(
         "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]+$|0o[0-7]+$"), None
     )

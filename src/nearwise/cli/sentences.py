@@ -25,8 +25,6 @@ def print_reasons(reasons: Iterable[Reason], *, indent: int = 2) -> None:
         lines = textwrap.wrap(
             text, _WIDTH - indent - _LEVEL, break_long_words=False, break_on_hyphens=False
         )
-        print_line(
-            Painted(f"{level:<{_LEVEL}}", _COLOURS[level]), *lines[:1], indent=indent
-        )
+        print_line(Painted(f"{level:<{_LEVEL}}", _COLOURS[level]), *lines[:1], indent=indent)
         for line in lines[1:]:
             print_line(line, indent=indent + _LEVEL)

@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 @source_options
 @click.option("--diff", is_flag=True, help="Show what differs from the stored slices, and why.")
 @click.option(
-    "--from-scratch", is_flag=True, help="As if there were no slices yet, instead of as a next step."
+    "--from-scratch",
+    is_flag=True,
+    help="As if there were no slices yet, instead of as a next step.",
 )
 @output_option(Format.TABLE, Format.WIDE, Format.JSON, Format.YAML)
 @click.pass_context
 def command(
     context: click.Context,
+    *,
     services: tuple[str, ...],
     source: Source,
     diff: bool,
@@ -70,7 +73,7 @@ def command(
         print_document(output, "SliceDifferences", {"services": [_plain(each) for each in drifts]})
     else:
         slices_screen.print_differences(drifts, wide=output is Format.WIDE)
-    if any(each.differs for each in drifts):
+    if any(each.differs or each.unjudged for each in drifts):
         context.exit(Exit.FINDINGS)
 
 
@@ -94,4 +97,5 @@ def _plain(drift: Drift) -> dict[str, object]:
         "reasons": drift.reasons,
         "differences": drift.differences,
         "notes": drift.notes,
+        "unjudged": drift.unjudged,
     }

@@ -6,37 +6,35 @@ Law: layout only. Every sentence comes from a reason; here are headings and colu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from nearwise.cli.output import Colour, Painted, Text, print_line, print_table
 from nearwise.cli.sentences import print_reasons
 from nearwise.insight.disagreements import state_of
 from nearwise.insight.drift import Drift
-from nearwise.model.discovery import Endpoint, EndpointSlice
-from nearwise.model.reasons import Reason
+from nearwise.model.discovery import Endpoint, EndpointHints, EndpointPort, EndpointSlice
 from nearwise.model.wellknown import MANAGED_BY
 
-_HEADERS: Final = ("SLICE", "FAMILY", "PORTS", "ENDPOINTS", "HINTS", "MANAGED BY", "WRITE")
 _ROWS: Final = 20  # differences of one service shown unless wide
+_NARROW: Final = ("SLICE", "FAMILY", "PORTS", "ENDPOINTS", "HINTS", "MANAGED BY", "WRITE")
+_WIDE: Final = (
+    *("SLICE", "FAMILY", "PORTS", "ADDRESS", "STATE", "TARGET", "NODE", "ZONE", "HINTS"),
+    "WRITE",
+)
 
 
 def print_slices(drifts: Sequence[Drift], *, wide: bool) -> None:
-    """Print a line a slice, wide with its endpoints under it; then services without slices."""
-    if wide:
-        for drift in drifts:
-            for slice_ in drift.slices:
-                print_table(_HEADERS, [_row(drift, slice_)])
-                print_table((), map(_endpoint_row, slice_.endpoints), indent=2)
-                print_line()
-    elif rows := [_row(drift, slice_) for drift in drifts for slice_ in drift.slices]:
-        print_table(_HEADERS, rows)
+    """Print a line a slice, or, when wide, a line an endpoint; then what there is no line for."""
+    row = _endpoint_rows if wide else _slice_row
+    rows = [line for drift in drifts for slice_ in drift.slices for line in row(drift, slice_)]
+    if rows:
+        print_table(_WIDE if wide else _NARROW, rows)
     for drift in drifts:
         for name in drift.deleted:
-            print_line(f"{drift.service}: {name} is deleted")
+            print_line(f"{drift.service}: {name} would be deleted.")
         if not drift.slices:
-            print_line()
-            print_line(f"{drift.service}: no slices")
+            print_line(f"{drift.service}: no slices.")
             print_reasons(drift.reasons)
     _print_unjudged(drifts)
 
@@ -44,8 +42,8 @@ def print_slices(drifts: Sequence[Drift], *, wide: bool) -> None:
 def print_differences(drifts: Sequence[Drift], *, wide: bool) -> None:
     """Print what differs, service by service, and at the end how many services do."""
     for drift in drifts:
-        told = [*drift.differences, *drift.notes]
         writes = _writes(drift)
+        told = [*drift.differences, *drift.notes]
         if not (writes or told):
             continue
         print_line(Painted(drift.service, Colour.BOLD), f": {writes}" if writes else "")
@@ -53,16 +51,84 @@ def print_differences(drifts: Sequence[Drift], *, wide: bool) -> None:
             print_reasons(drift.reasons)
         shown = len(told) if wide else _ROWS
         print_reasons(told[:shown])
-        if more := told[shown:]:
-            print_line(f"and {len(more)} more: see -o wide", indent=2)
+        if more := len(told[shown:]):
+            print_line(f"and {more} more (-o wide shows all)", indent=2)
         print_line()
-    differing = sum(drift.differs for drift in drifts)
-    verdict: Text = f"{differing} of {len(drifts)} services differ."
-    if not differing:
-        verdict = Painted(f"Nothing differs in {len(drifts)} services.", Colour.GREEN)
-    print_line(verdict)
+    _print_unjudged(drifts)
+    judged = [drift for drift in drifts if drift.unjudged is None]
+    if differing := sum(drift.differs for drift in judged):
+        print_line(f"{differing} of {len(judged)} services differ.")
+    elif judged:
+        print_line(Painted(f"Nothing differs in {len(judged)} services.", Colour.GREEN))
+
+
+def _print_unjudged(drifts: Iterable[Drift]) -> None:
+    """Print what keeps services from being compared, once for all of them."""
+    unjudged = Counter(drift.unjudged.text for drift in drifts if drift.unjudged)
+    for text, services in sorted(unjudged.items()):
+        print_line(Painted(f"Not compared: {services} services, for {text}.", Colour.YELLOW))
 
 
 def _writes(drift: Drift) -> str:
     parts = (("create", drift.created), ("update", drift.updated), ("delete", drift.deleted))
     return "; ".join(f"{verb} {', '.join(names)}" for verb, names in parts if names)
+
+
+def _slice_row(drift: Drift, slice_: EndpointSlice) -> Iterator[Sequence[Text]]:
+    ready = sum(each.conditions.ready is not False for each in slice_.endpoints)
+    some = f" ({ready} ready)" if ready < len(slice_.endpoints) else ""
+    yield (
+        *_head(slice_),
+        f"{len(slice_.endpoints)}{some}",
+        _sum_hints(each.hints for each in slice_.endpoints if each.hints),
+        slice_.metadata.labels.get(MANAGED_BY, "-"),
+        _write(drift, slice_),
+    )
+
+
+def _endpoint_rows(drift: Drift, slice_: EndpointSlice) -> Iterator[Sequence[Text]]:
+    for endpoint in slice_.endpoints or (Endpoint(),):
+        target = endpoint.target_ref
+        yield (
+            *_head(slice_),
+            ", ".join(endpoint.addresses) or "-",
+            state_of(endpoint) if endpoint.addresses else "-",
+            f"{target.kind}/{target.name}" if target else "-",
+            endpoint.node_name or "-",
+            endpoint.zone or "-",
+            _tell_hints(endpoint.hints) or "-",
+            _write(drift, slice_),
+        )
+
+
+def _head(slice_: EndpointSlice) -> tuple[str, str, str]:
+    ports = ", ".join(map(_tell_port, slice_.ports))
+    return "/".join(slice_.metadata.key), slice_.address_type, ports or "-"
+
+
+def _tell_port(port: EndpointPort) -> str:
+    number = "all" if port.port is None else port.port  # no number: all ports (API field)
+    return f"{port.name}:{number}/{port.protocol}" if port.name else f"{number}/{port.protocol}"
+
+
+def _sum_hints(hints: Iterable[EndpointHints]) -> str:
+    """Count the hints of a slice by zone, and the nodes in them."""
+    found = list(hints)
+    zones = Counter(zone.name for each in found for zone in each.for_zones)
+    nodes = {node.name for each in found for node in each.for_nodes}
+    told = [f"{zone} {count}" for zone, count in sorted(zones.items())]
+    return ", ".join(told + ([f"{len(nodes)} nodes"] if nodes else [])) or "-"
+
+
+def _tell_hints(hints: EndpointHints | None) -> str:
+    if hints is None:
+        return ""
+    nodes, zones = hints.for_nodes, hints.for_zones
+    return ", ".join([*(f"node {n.name}" for n in nodes), *(f"zone {z.name}" for z in zones)])
+
+
+def _write(drift: Drift, slice_: EndpointSlice) -> Text:
+    name = slice_.metadata.name
+    if name in drift.created:
+        return Painted("create", Colour.GREEN)
+    return Painted("update", Colour.YELLOW) if name in drift.updated else "-"

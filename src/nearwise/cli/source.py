@@ -64,14 +64,24 @@ def load(source: Source, *, all_pods: bool = False) -> Objects:
     """Read nodes, namespaces, services, endpoints, endpointslices, pods and events.
 
     Of a live cluster only what lies in ``scope(source)`` is read, and with ``all_pods`` also the
-    pods elsewhere, which may be clients. A kind that we may not list is left out, and the user
-    is told. Raises InputError and ClusterError.
+    pods elsewhere, which may be clients. What the user should know about what was read is told on
+    standard error, as that a kind is left out which we may not list. Raises InputError and
+    ClusterError.
     """
-    if source.filenames:
-        from nearwise.client.dump import load as load_dump
+    objects = _load_files(source) if source.filenames else _load_live(source, all_pods)
+    for notice in objects.notices:
+        print_note(f"Note: {notice.text}")
+    return objects
 
-        with progress("reading " + ", ".join(source.filenames)):
-            return load_dump(source.filenames, sys.stdin.buffer)
+
+def _load_files(source: Source) -> Objects:
+    from nearwise.client.dump import load as load_dump
+
+    with progress("reading " + ", ".join(source.filenames)):
+        return load_dump(source.filenames, sys.stdin.buffer)
+
+
+def _load_live(source: Source, all_pods: bool) -> Objects:
     from nearwise.client.kubeconfig import find_access
     from nearwise.client.live import read
 

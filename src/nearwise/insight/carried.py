@@ -1,7 +1,7 @@
 """Which hints the slices of a service carry, and whether today's objects would give the same.
 
-Law: what the hints ought to be is asked of ``slices`` (``asked``, ``allocation``, ``distribution``);
-here the answer is held against what is stored, one address family at a time.
+Law: what the hints ought to be is for ``slices`` to say (``asked``, ``allocation``,
+``distribution``); here that is held against what is stored, one address family at a time.
 
 Hints by CPU share are only looked at again when something happens to the service, so stored and
 recomputed may differ for days: that is a finding, and these are its names.
@@ -10,17 +10,18 @@ recomputed may differ for days: that is a finding, and these are its names.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from nearwise.insight.world import World, last_told
 from nearwise.model import Endpoint, EndpointSlice, Reason, Service, reason, wellknown
-from nearwise.slices.allocation import Allocations, Refusal, allocate, assign, zone_shares
+from nearwise.slices.allocation import Allocations, Assigned, Refusal, allocate, assign
 from nearwise.slices.asked import Asked, Mode
 from nearwise.slices.distribution import fits, hints_for
 from nearwise.slices.hinting import Standing
+from nearwise.slices.reconcile import is_managed
 from nearwise.slices.thresholds import nearness
 
 _EVENTS: Final = "TopologyAwareHints"  # Enabled or Disabled, as Kubernetes 1.36 names them
@@ -29,50 +30,52 @@ _EVENTS: Final = "TopologyAwareHints"  # Enabled or Disabled, as Kubernetes 1.36
 class Carried(msgspec.Struct, frozen=True, rename="camel"):
     """The hints of one address family: what is stored, why, and what is wrong with it.
 
-    ``zones`` counts the zone hints of ready endpoints. ``lent`` has the reason for each endpoint,
-    by its address, that serves another zone than its own.
+    ``zones`` counts the zone hints of ready endpoints. ``lent`` has, by address, the zone that an
+    endpoint serves though it is in another. ``outline`` is what nobody should miss: why hints by
+    CPU share are off, or who is lent.
     """
 
     family: str
     ready: int
     hinted: int
     zones: Mapping[str, int]
+    lent: Mapping[str, str]
+    outline: tuple[Reason, ...]
     reasons: tuple[Reason, ...]
     findings: tuple[Reason, ...]
-    lent: Mapping[str, Reason]
 
 
 def carried(world: World, service: Service, family: str, wish: Asked) -> Carried:
     """Say which hints the service's slices of a family carry, why, and what is wrong with them."""
     slices = [s for s in world.slices_of(service.metadata.key) if s.address_type == family]
     ready = [e for s in slices for e in s.endpoints if e.conditions.ready is not False]
-    managed = [
-        s for s in slices if s.metadata.labels.get(wellknown.MANAGED_BY) == wellknown.SLICE_CONTROLLER
-    ]
+    managed = [slice_ for slice_ in slices if is_managed(slice_, service)]
     hinted = [e for e in ready if e.hints and (e.hints.for_zones or e.hints.for_nodes)]
     zones = Counter(zone.name for e in hinted if e.hints for zone in e.hints.for_zones)
     nodes = {node.name for e in hinted if e.hints for node in e.hints.for_nodes}
+    outline: tuple[Reason, ...] = ()
     reasons: list[Reason] = []
-    findings: list[Reason] = []
+    findings: tuple[Reason, ...] = ()
+    lent: dict[str, str] = {}
     if ready and (hinted or wish.mode is not Mode.NONE):
         reasons.append(_carries(len(ready), len(hinted), zones, len(nodes)))
-
-    lent: dict[str, Reason] = {}
-    if wish.mode is Mode.SHARES and managed:
-        _by_share(world, managed, hinted, reasons, findings)
-        lent = _lent(world, managed)
-    else:
-        findings += _by_distribution(world, managed, wish)
     if wish.mode is Mode.SHARES:
-        reasons += _last_event(world, service, family)
+        now = _Today(world, managed)
+        lent = _lent(managed)
+        outline = (*now.refusal, *_tell_lent(managed, lent, now.ratios))
+        reasons += [*now.standing(hinted=bool(hinted)), *_last_event(world, service, family)]
+        findings = tuple(now.differences(hinted=bool(hinted)))
+    else:
+        findings = tuple(_by_distribution(world, managed, wish))
     return Carried(
         family,
         len(ready),
         len(hinted),
         dict(sorted(zones.items())),
-        tuple(reasons),
-        tuple(findings),
         lent,
+        outline,
+        tuple(reasons),
+        findings,
     )
 
 
@@ -81,67 +84,63 @@ def _carries(ready: int, hinted: int, zones: Mapping[str, int], nodes: int) -> R
         return reason("hints-carried-none", ready=ready)
     by_zone = dict(sorted(zones.items()))
     if nodes:
-        return reason(
-            "hints-carried-nodes", ready=ready, hinted=hinted, zones=by_zone, nodes=nodes
-        )
+        return reason("hints-carried-nodes", ready=ready, hinted=hinted, zones=by_zone, nodes=nodes)
     return reason("hints-carried-zones", ready=ready, hinted=hinted, zones=by_zone)
 
 
-def _by_share(
-    world: World,
-    managed: Iterable[EndpointSlice],
-    hinted: Iterable[Endpoint],
-    reasons: list[Reason],
-    findings: list[Reason],
-) -> None:
-    """Compare stored hints with those that today's nodes would give."""
-    stored = Standing()
-    endpoints: list[tuple[Endpoint, ...]] = []
-    for slice_ in managed:
-        stored.put(slice_.metadata.name, slice_.endpoints)
-        endpoints.append(slice_.endpoints)
-    ready = sum(bool(e.conditions.ready) for group in endpoints for e in group)
-    shares = zone_shares(world.nodes.values())
-    now: Allocations | Refusal = allocate(shares, ready)
-    if isinstance(now, Allocations):
-        outcome = assign(now, endpoints, {})
-        if isinstance(outcome, Refusal):
-            now = outcome
+class _Today:
+    """The hints by CPU share that today's nodes would give to the slices as they are."""
 
-    if isinstance(now, Refusal):
-        reasons += now.reasons
-        if hinted:
-            findings.append(reason("hints-stuck-on", zones=stored.zones))
-    else:
-        wanted = {zone: allocation.desired for zone, allocation in now.zones.items()}
-        if not hinted:
-            findings.append(reason("hints-stuck-off", endpoints=ready, ratios=now.ratios))
-        elif stored.keep(now, ())[1]:
-            findings.append(
-                reason("hints-outdated", stored=stored.zones, wanted=wanted, ratios=now.ratios)
+    def __init__(self, world: World, slices: Sequence[EndpointSlice]) -> None:
+        endpoints = [slice_.endpoints for slice_ in slices]
+        self.ready = sum(bool(e.conditions.ready) for group in endpoints for e in group)
+        self.stored = Standing()
+        for slice_ in slices:
+            self.stored.put(slice_.metadata.name, slice_.endpoints)
+        self._shares = world.shares
+        self.ratios = self._shares.ratios
+        outcome = allocate(self._shares, self.ready)
+        refused: Allocations | Assigned | Refusal = outcome
+        if isinstance(outcome, Allocations):
+            refused = assign(outcome, endpoints, {})
+        self._allocations = outcome if isinstance(outcome, Allocations) else None
+        self.refusal = refused.reasons if isinstance(refused, Refusal) else ()
+
+    def standing(self, *, hinted: bool) -> Iterator[Reason]:
+        """Yield what today's CPU shares say of hints that are as they should be."""
+        if hinted and self._allocations and not self.refusal and not self._rewritten():
+            yield reason(
+                "hints-by-share",
+                endpoints=self.ready,
+                allocated=self.stored.zones,
+                ratios=self.ratios,
             )
-        else:
-            reasons.append(
-                reason(
-                    "hints-by-share", endpoints=ready, allocated=stored.zones, ratios=now.ratios
-                )
+        near = nearness(self._shares, self.ready) if self.ready else None
+        yield from near.reasons if near else ()
+
+    def differences(self, *, hinted: bool) -> Iterator[Reason]:
+        """Yield what is stored, but would not be today, or the other way round."""
+        if self.refusal or self._allocations is None:
+            if hinted:
+                yield reason("hints-stuck-on", zones=self.stored.zones)
+        elif not hinted and self.ready:
+            yield reason("hints-stuck-off", endpoints=self.ready, ratios=self.ratios)
+        elif self._rewritten():
+            wanted = {zone: each.desired for zone, each in self._allocations.zones.items()}
+            yield reason(
+                "hints-outdated", stored=self.stored.zones, wanted=wanted, ratios=self.ratios
             )
-    near = nearness(shares, ready)
-    if near is not None:
-        reasons += near.reasons
+
+    def _rewritten(self) -> bool:
+        """Tell whether some slice would not keep its hints."""
+        return self._allocations is not None and bool(self.stored.keep(self._allocations, ())[1])
 
 
-def _lent(world: World, managed: Iterable[EndpointSlice]) -> dict[str, Reason]:
-    ratios = zone_shares(world.nodes.values()).ratios
+def _lent(slices: Iterable[EndpointSlice]) -> dict[str, str]:
+    """Return the zone that each endpoint, by its address, serves though it is in another."""
     return {
-        endpoint.addresses[0]: reason(
-            "hint-lent",
-            endpoint=name_of(endpoint),
-            zone=endpoint.zone,
-            to=endpoint.hints.for_zones[0].name,
-            ratios=ratios,
-        )
-        for slice_ in managed
+        endpoint.addresses[0]: endpoint.hints.for_zones[0].name
+        for slice_ in slices
         for endpoint in slice_.endpoints
         if endpoint.addresses
         and endpoint.zone
@@ -151,9 +150,22 @@ def _lent(world: World, managed: Iterable[EndpointSlice]) -> dict[str, Reason]:
     }
 
 
+def _tell_lent(
+    slices: Iterable[EndpointSlice], lent: Mapping[str, str], ratios: Mapping[str, float]
+) -> Iterator[Reason]:
+    ways: dict[tuple[str, str], list[str]] = {}
+    for slice_ in slices:
+        for endpoint in slice_.endpoints:
+            to = lent.get(next(iter(endpoint.addresses), ""))
+            if to and endpoint.zone:
+                ways.setdefault((endpoint.zone, to), []).append(name_of(endpoint))
+    for (zone, to), names in sorted(ways.items()):
+        yield reason("hints-lent", zone=zone, to=to, ratios=ratios, endpoints=sorted(names))
+
+
 def _by_distribution(
     world: World, managed: Iterable[EndpointSlice], wish: Asked
-) -> Iterable[Reason]:
+) -> Iterator[Reason]:
     """Find the endpoints whose hints are not those that trafficDistribution gives them."""
     placeless: list[tuple[str, str]] = []
     missing: list[str] = []
@@ -179,8 +191,8 @@ def _by_distribution(
         yield reason(code, endpoints=sorted(wrong), value=wish.value)
 
 
-def _last_event(world: World, service: Service, family: str) -> Iterable[Reason]:
-    """Return what the controller last told about hints of this family, if the snapshot has it."""
+def _last_event(world: World, service: Service, family: str) -> Iterator[Reason]:
+    """Yield what the controller last told about hints of this family, if the snapshot has it."""
     for event in reversed(world.events_of("Service", service.metadata.key)):
         told_for = event.message.rpartition("addressType: ")[2]
         if event.reason.startswith(_EVENTS) and told_for == family:

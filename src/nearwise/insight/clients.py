@@ -11,7 +11,7 @@ every node and call hardly anybody, do not make a node a client.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
@@ -50,7 +50,7 @@ def places(world: World, service: Key, origin: str = EVERYWHERE) -> tuple[Client
     A zone may be written ``zone=NAME``; a pod NAME or NAMESPACE/NAME, the service's namespace
     being looked at first. Raises InputError when there is no such thing, or more than one.
     """
-    everywhere = tuple(Client(node, zone) for node, zone in sorted(world.zones.items()))
+    everywhere = tuple(Client(node, zone) for node, zone in world.zones.items())
     if origin == EVERYWHERE:
         return everywhere or (Client("", ""),)
     zone = origin.removeprefix("zone=")
@@ -70,9 +70,7 @@ def places(world: World, service: Key, origin: str = EVERYWHERE) -> tuple[Client
     return (Client(node, world.zones.get(node, "")),)
 
 
-def assume(
-    world: World, service: Service, among: Sequence[Client], how: str = NODES
-) -> Assumption:
+def assume(world: World, service: Service, among: Sequence[Client], how: str = NODES) -> Assumption:
     """Say how much each of these places sends: ``nodes``, ``cpu``, ``pods`` or a label selector.
 
     ``nodes``: the same from each ready node that runs other pods than the service's own.
@@ -105,6 +103,17 @@ def assume(
     else:
         weights, said = _equal(nodes), reason("clients-all-nodes", nodes=len(nodes))
     return Assumption(said, weights, pods)
+
+
+def through_nodes(world: World, among: Sequence[Client], healthy: Collection[str]) -> Assumption:
+    """Say how traffic from outside comes in: the same through each node that takes it.
+
+    ``healthy`` are the nodes whose health check passes; when there is none, a load balancer
+    mostly goes on with all that are ready.
+    """
+    ready = [place.node for place in among if _is_ready(world.nodes.get(place.node))]
+    nodes = [node for node in ready if node in healthy] or ready or [at.node for at in among]
+    return Assumption(reason("clients-outside", nodes=len(nodes)), _equal(nodes), {})
 
 
 def near(name: str, known: Iterable[str]) -> str:
@@ -217,4 +226,3 @@ def _cpu(node: Node | None) -> int:
 
 def _tell(place: Client) -> str:
     return f"node {place.node}" if place.node else "a client of which no node is known"
-

@@ -12,7 +12,6 @@ from typing import Final
 
 import msgspec
 
-from nearwise.insight.carried import name_of
 from nearwise.insight.world import Key, World
 from nearwise.model import Endpoint, Endpoints, EndpointSlice, ObjectMeta, Reason, Service, reason
 from nearwise.model.wellknown import (
@@ -24,6 +23,7 @@ from nearwise.model.wellknown import (
 )
 from nearwise.slices.endpoints import EndpointRule, families_of
 
+READY: Final = "ready"
 _LISTED_AT_MOST: Final = 5  # findings of one kind that are told one by one
 
 
@@ -31,14 +31,12 @@ def disagreements(world: World, service: Service) -> tuple[Reason, ...]:
     """Return what does not fit together about a service, in a fixed order."""
     slices = world.slices_of(service.metadata.key)
     return (
-        *_ports(service, slices),
         *_frozen(service, slices),
         *_owners(world, service.metadata, slices),
         *_writers(slices),
         *_placeless_mirrors(world, service, slices),
         *_pods(world, service, slices),
         *_endpoints(world, service, slices),
-        *_unlabelled(world, service, slices),
     )
 
 
@@ -49,24 +47,6 @@ def orphans(world: World, key: Key) -> tuple[Reason, ...]:
 
 def _manager(slice_: EndpointSlice) -> str:
     return slice_.metadata.labels.get(MANAGED_BY, "")
-
-
-def _ports(service: Service, slices: Iterable[EndpointSlice]) -> Iterator[Reason]:
-    """Find slices that offer ports, none of which the service asks for (name and protocol)."""
-    asked = {(port.name, port.protocol or "TCP") for port in service.spec.ports}
-    for slice_ in slices:
-        offered = {(port.name or "", port.protocol or "TCP") for port in slice_.ports}
-        if slice_.endpoints and offered and not offered & asked:
-            yield reason(
-                "port-name-mismatch",
-                slice=slice_.metadata.name,
-                offered=_tell_ports(offered),
-                asked=_tell_ports(asked),
-            )
-
-
-def _tell_ports(ports: Iterable[tuple[str, str]]) -> list[str]:
-    return [f"{name or 'unnamed'}/{protocol}" for name, protocol in sorted(ports)]
 
 
 def _frozen(service: Service, slices: Iterable[EndpointSlice]) -> Iterator[Reason]:
@@ -155,23 +135,20 @@ class _Copy(msgspec.Struct, frozen=True):
     endpoint: Endpoint
 
 
-def _pods(
-    world: World, service: Service, slices: Iterable[EndpointSlice]
-) -> Iterator[Reason]:
+def _pods(world: World, service: Service, slices: Iterable[EndpointSlice]) -> Iterator[Reason]:
     """Hold the managed slices against the pods, when the snapshot has pods and a selector."""
     if not service.spec.selector or not world.objects.pods:
         return
     rule = EndpointRule(service, {node: zone or None for node, zone in world.zones.items()}, None)
-    listed: dict[tuple[str, str], _Copy] = {}  # by family and pod
-    for slice_ in slices:
-        if _manager(slice_) == SLICE_CONTROLLER:
-            for endpoint in slice_.endpoints:
-                if endpoint.target_ref is not None and endpoint.target_ref.kind == "Pod":
-                    place = (slice_.address_type, endpoint.target_ref.name)
-                    listed[place] = _Copy(slice_.metadata, endpoint)
-
+    listed = _listed_pods(slices)
     unlisted: list[str] = []
-    for pod in world.pods_of(service):
+    pods = world.pods_of(service)
+    if not pods:
+        wanted_labels = [f"{key}={value}" for key, value in sorted(service.spec.selector.items())]
+        yield reason(
+            "selector-picks-nobody", namespace=service.metadata.namespace, labels=wanted_labels
+        )
+    for pod in pods:
         placed = rule.place(pod)
         yield from (why for why in placed.reasons if why.code != "pod-finished")
         for family, wanted in zip(families_of(service), placed.endpoints, strict=False):
@@ -196,9 +173,18 @@ def _pods(
         yield reason("endpoints-without-pod", endpoints=gone)
 
 
-def _endpoints(
-    world: World, service: Service, slices: Iterable[EndpointSlice]
-) -> Iterator[Reason]:
+def _listed_pods(slices: Iterable[EndpointSlice]) -> dict[tuple[str, str], _Copy]:
+    """Return what the controller's slices say of pods, by family and the pod's name."""
+    return {
+        (slice_.address_type, endpoint.target_ref.name): _Copy(slice_.metadata, endpoint)
+        for slice_ in slices
+        if _manager(slice_) == SLICE_CONTROLLER
+        for endpoint in slice_.endpoints
+        if endpoint.target_ref is not None and endpoint.target_ref.kind == "Pod"
+    }
+
+
+def _endpoints(world: World, service: Service, slices: Iterable[EndpointSlice]) -> Iterator[Reason]:
     """Hold the legacy Endpoints against the slices, address by address."""
     legacy = world.endpoints.get(service.metadata.key)
     if legacy is None:
@@ -254,28 +240,12 @@ def _tell_difference(
     )
 
 
-def _unlabelled(
-    world: World, service: Service, slices: Iterable[EndpointSlice]
-) -> Iterator[Reason]:
-    """Find hand-made slices that lack the label which makes them the service's."""
-    if slices or service.spec.selector:
-        return
-    namespace, name = service.metadata.key
-    for slice_ in world.objects.slices:
-        meta = slice_.metadata
-        called_so = meta.name == name or meta.name.startswith(f"{name}-")
-        if meta.namespace == namespace and called_so and SERVICE_NAME not in meta.labels:
-            yield reason(
-                "slice-without-label", slice=meta.name, label=f"{SERVICE_NAME}={name}"
-            )
-
-
 def state_of(endpoint: Endpoint) -> str:
     """Say the state of an endpoint in one or two words; what is absent means true."""
     conditions = endpoint.conditions
     if conditions.terminating:
         return "terminating" if conditions.serving is not False else "terminating, not serving"
-    return "not ready" if conditions.ready is False else "ready"
+    return "not ready" if conditions.ready is False else READY
 
 
 def _changed(meta: ObjectMeta) -> str:
@@ -286,9 +256,7 @@ def _changed(meta: ObjectMeta) -> str:
 
 def _newer(first: tuple[str, ObjectMeta], second: tuple[str, ObjectMeta]) -> str:
     """Name the object that was written later, by the resource versions; it may not be known."""
-    versions: Mapping[str, str] = {
-        name: meta.resource_version for name, meta in (first, second)
-    }
+    versions: Mapping[str, str] = {name: meta.resource_version for name, meta in (first, second)}
     if not all(version.isdigit() for version in versions.values()):
         return "unknown"
     newest = max(versions, key=lambda name: int(versions[name]))

@@ -34,8 +34,10 @@ class Drift(msgspec.Struct, frozen=True):
     """What would change in the slices of one service, ``namespace/name``.
 
     ``created``, ``updated`` and ``deleted`` name slices, ``reasons`` say why these are written.
-    ``differences`` go endpoint by endpoint, ``notes`` tell who else writes slices here and what
-    cannot be told. ``slices`` are all slices of the service as they would be after it.
+    ``differences`` go endpoint by endpoint, ``notes`` tell who else writes slices here, and
+    whether fewer would do.
+    ``unjudged`` is set, and nothing compared, when the snapshot lacks what slices are made of.
+    ``slices`` are all slices of the service as they would be after it.
     """
 
     service: str
@@ -46,6 +48,7 @@ class Drift(msgspec.Struct, frozen=True):
     reasons: tuple[Reason, ...] = ()
     differences: tuple[Reason, ...] = ()
     notes: tuple[Reason, ...] = ()
+    unjudged: Reason | None = None
 
     @property
     def differs(self) -> bool:
@@ -73,7 +76,8 @@ def drift(world: World, nodes: Nodes, key: Key) -> Drift:
         _names(plan.deletes),
         plan.reasons,
         tuple(_explained(world, key, plan, compare(stored, after))),
-        _notes(world, key, why_not),
+        (*_notes(world, key), *(() if why_not else _sparse(world, nodes, key, after))),
+        why_not,
     )
 
 
@@ -95,7 +99,8 @@ def drift_from_scratch(world: World, nodes: Nodes, key: Key) -> Drift:
         plan.creates,
         reasons=plan.reasons,
         differences=tuple(_explained(world, key, plan, compared)),
-        notes=_notes(world, key, why_not),
+        notes=tuple(_notes(world, key)),
+        unjudged=why_not,
     )
 
 
@@ -103,12 +108,11 @@ def drift_from_scratch(world: World, nodes: Nodes, key: Key) -> Drift:
 
 
 class _Identity(NamedTuple):
-    """What tells endpoints of one family apart (identity of an endpoint, KEP-752)."""
+    """What tells endpoints of one family apart: the object behind it, else the address."""
 
-    addresses: tuple[str, ...]
-    hostname: str
     namespace: str
     target: str
+    addresses: tuple[str, ...]
 
 
 class _Listed(NamedTuple):
@@ -122,10 +126,10 @@ class _Listed(NamedTuple):
 def compare(
     stored: Iterable[EndpointSlice], planned: Iterable[EndpointSlice]
 ) -> tuple[Reason, ...]:
-    """Say which endpoints differ between two lists of slices of one service, by family and address.
+    """Say which endpoints differ between two lists of slices of one service, family by family.
 
-    Conditions, places, ports and hints are compared. Where each zone and node has as many hints
-    in both, an endpoint with another hint is told as lent elsewhere.
+    Addresses, conditions, places, ports and hints are compared. Where each zone and node has as
+    many hints in both, an endpoint with another hint is told as lent elsewhere.
     """
     found: list[Reason] = []
     before, after = _by_family(stored), _by_family(planned)
@@ -186,13 +190,16 @@ def _changes(name: str, old: _Listed, new: _Listed, *, as_many: bool) -> Iterato
 
 def _identity(endpoint: Endpoint) -> _Identity:
     target = endpoint.target_ref
-    namespace, name = (target.namespace, target.name) if target else ("", "")
-    return _Identity(endpoint.addresses, endpoint.hostname or "", namespace, name)
+    if target is None or not target.name:
+        return _Identity("", "", endpoint.addresses)
+    return _Identity(target.namespace, f"{target.name} {target.kind}", ())
 
 
 def _facts(endpoint: Endpoint) -> dict[str, str]:
     target = endpoint.target_ref
     return {
+        "address": "+".join(endpoint.addresses),
+        "hostname": endpoint.hostname or "none",
         "state": state_of(endpoint),
         "node": endpoint.node_name or "none",
         "zone": endpoint.zone or "none",
@@ -210,7 +217,8 @@ def _hints(listing: _Listing) -> Counter[EndpointHints]:
 def _tell_hints(hints: EndpointHints | None) -> list[str]:
     if hints is None:
         return []
-    return [each.name for each in (*hints.for_nodes, *hints.for_zones)]
+    nodes = [f"node {each.name}" for each in hints.for_nodes]
+    return [*nodes, *(f"zone {each.name}" for each in hints.for_zones)]
 
 
 def _tell_ports(ports: Iterable[EndpointPort]) -> list[str]:
@@ -240,11 +248,34 @@ def _explained(
                 yield reason("diff-pod-not-selected", pod=pod)
 
 
-def _notes(world: World, key: Key, why_not: Reason | None) -> tuple[Reason, ...]:
+def _notes(world: World, key: Key) -> Iterator[Reason]:
+    """Say who else writes slices here, and what is wrong with that."""
     service = world.services.get(key)
     found = orphans(world, key) if service is None else disagreements(world, service)
-    about_slices = (each for each in found if each.code in _ABOUT_SLICES)
-    return (*([why_not] if why_not else []), *about_slices)
+    yield from (each for each in found if each.code in _ABOUT_SLICES)
+    managers = sorted({str(r.facts["manager"]) for r in found if r.code == "slice-foreign"})
+    if managers and (by := writer(world, key)):
+        yield reason("slices-beside-foreign", writer=by, managers=managers)
+    elif managers and service is not None:
+        yield reason("slices-foreign-only")
+
+
+def _sparse(
+    world: World, nodes: Nodes, key: Key, slices: Iterable[EndpointSlice]
+) -> Iterator[Reason]:
+    """Compare the number of slices with how many the endpoints would fill (KEP-752, packing)."""
+    used = [s for s in slices if s.metadata.labels.get(MANAGED_BY) == SLICE_CONTROLLER]
+    if len(used) < 2 or writer(world, key) != SLICE_CONTROLLER:
+        return
+    ideal = len(next_sync(world, nodes, key, ()).creates)
+    if ideal and len(used) > ideal:
+        yield reason(
+            "slices-could-be-fewer",
+            endpoints=sum(len(slice_.endpoints) for slice_ in used),
+            slices=len(used),
+            ideal=ideal,
+            writes=len(used),  # ideal ones are filled, all others deleted
+        )
 
 
 def _names(slices: Iterable[EndpointSlice]) -> tuple[str, ...]:

@@ -65,13 +65,17 @@ class Group(Value, frozen=True):
     """Clients that get the same endpoints for the same reasons.
 
     ``nodes`` are by zone (empty: no label), ``pods`` the possible clients on them, ``traffic`` is
-    their part of all traffic, ``in_zone`` the part of that which stays in its zone.
+    their part of all traffic, ``in_zone`` the part of that which stays in its zone. ``mode`` says
+    which endpoints were chosen (``routing.Mode``), ``fate`` what becomes of a connection: forward,
+    reject or drop.
     """
 
     nodes: Mapping[str, tuple[str, ...]]
     pods: tuple[str, ...]
     traffic: float
     mode: str
+    fate: str
+    profile: str
     endpoints: tuple[str, ...]
     in_zone: float
     reasons: tuple[Reason, ...]
@@ -82,7 +86,7 @@ class Part(Value, frozen=True):
 
     ``crossing``, ``unknown`` and ``unanswered`` are parts of all traffic: from one zone to
     another, with a zone that is not known, and without an endpoint to go to. ``skew`` is the
-    hottest endpoint against the mean of the ready ones.
+    hottest endpoint against the mean of the ready ones. ``notes`` are nothing to worry about.
     """
 
     family: str
@@ -99,6 +103,7 @@ class Part(Value, frozen=True):
     mean: float
     skew: float
     zones: tuple[ZonePair, ...]
+    notes: tuple[Reason, ...]
     findings: tuple[Reason, ...]
 
 
@@ -107,7 +112,7 @@ class Explanation(Value, frozen=True):
 
     service: str
     type: str
-    cluster_ips: tuple[str, ...]
+    cluster_ips: tuple[str, ...] = msgspec.field(name="clusterIPs")
     origin: str
     asked: tuple[Reason, ...]
     hints: tuple[Carried, ...]

@@ -37,8 +37,9 @@ _DIGITS: Final = 8  # of the hash in a name
 _EVERYWHERE: Final = frozenset(
     ["", "None", "default", "kube-system", "kube-public", "kube-node-lease", "kubernetes"]
 )
-# What the API server appends to a name that it makes: it says nothing, and orders the slices.
-_GENERATED: Final = re.compile(r"(.+)(-[bcdfghjklmnpqrstvwxz2456789]{5})")
+# What the API server appends to a name that it makes, or a number. It says nothing, and stays
+# because of two slices that claim one address the one with the lesser name wins.
+_GENERATED: Final = re.compile(r"(.+)(-(?:[bcdfghjklmnpqrstvwxz2456789]{5}|[0-9]+))")
 _WORD: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:-]*[A-Za-z0-9])?")
 _CONDITIONS: Final = frozenset(
     [
@@ -217,17 +218,18 @@ class Pseudonyms:
         if isinstance(old, ipaddress.IPv6Address) and old.ipv4_mapped:
             return f"::ffff:{self.address(str(old.ipv4_mapped))}"
         turn = 0
-        while True:
-            number = int(self._digest(text, turn), 16)
-            new = (
-                str(ipaddress.IPv4Address((10 << 24) + number % (1 << 24)))
-                if old.version == 4
-                else str(ipaddress.IPv6Address((0xFD << 120) + number % (1 << 64)))
-            )
-            if new not in self._taken:
-                self._taken.add(new)
-                return new
+        while (new := self._hashed(old.version, self._digest(text, turn))) in self._taken:
             turn += 1
+        self._taken.add(new)
+        # Not written the one way that is valid for an endpoint: neither is the new one.
+        return new if text == str(old) and "%" not in text else new.upper()
+
+    def _hashed(self, version: int, digest: str) -> str:
+        """Return an address for a digest, in 10.0.0.0/8 or fd00::/64."""
+        number = int(digest, 16)
+        if version == 4:
+            return str(ipaddress.IPv4Address((10 << 24) + number % (1 << 24)))
+        return str(ipaddress.IPv6Address((0xFD << 120) + number % (1 << 64)))
 
     # --- Labels, annotations, references, words ---------------------------------------------
 

@@ -26,16 +26,12 @@ class Stream(msgspec.Struct, frozen=True):
     targets: tuple[int, ...]
 
 
-class ZonePair(msgspec.Struct, frozen=True):
+class ZonePair(msgspec.Struct, frozen=True, rename={"source": "from", "target": "to"}):
     """The part of all traffic that goes from one zone to another; an empty zone is unknown."""
 
     source: str
     target: str
     share: float
-
-    def to_json(self) -> dict[str, object]:
-        """Return the JSON form."""
-        return {"from": self.source, "to": self.target, "share": self.share}
 
 
 class Shares(msgspec.Struct, frozen=True):

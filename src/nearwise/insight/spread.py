@@ -1,68 +1,52 @@
 """What the shares of a service's endpoints mean: the sentence on top, and what should worry.
 
-Law: numbers come in, reasons go out. What is worth a warning stands here, as constants.
+Law: rows come in, reasons go out. What is worth a warning stands here, as constants.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from math import fsum
 from typing import Final
 
+from nearwise.insight.disagreements import READY
 from nearwise.insight.explanation import Group, Row
-from nearwise.insight.shares import Shares
+from nearwise.insight.shares import Shares, mean, skew
 from nearwise.model import Reason, reason
 
 HOT: Final = 2.0  # times the mean from which an endpoint is called hot
+_EXACT: Final = 1e-9  # shares that differ by less are the same
 _ALIKE: Final = 1.005  # skew up to which shares count as even
 
 
-def headline(rows: Sequence[Row], spread: Shares, *, local: bool, lost: Sequence[str]) -> Iterator[Reason]:
-    """Yield the sentences that answer at a glance: who gets the traffic, and what is lost.
-
-    ``lost`` names the nodes whose traffic finds no endpoint, under policy Local.
-    """
-    ready = [row for row in rows if row.state == "ready"]
-    used = [row for row in rows if row.share > 0]
-    if used:
-        yield _who(ready, used)
-    if spread.unanswered > 0:
-        if local and rows:
-            yield reason("traffic-dropped", percent=percent(spread.unanswered), nodes=lost)
-        else:
-            yield reason("traffic-refused")
-
-
-def _who(ready: Sequence[Row], used: Sequence[Row]) -> Reason:
+def headline(rows: Sequence[Row]) -> Iterator[Reason]:
+    """Yield the sentence that says who gets the traffic, if anybody does."""
+    ready = [row for row in rows if row.state == READY]
+    used = [row.share for row in rows if row.share > 0]
+    if not used:
+        return
     if not ready:
-        return reason("traffic-terminating", total=len(used))
-    if len(ready) == 1:
-        return reason("traffic-one", endpoint=ready[0].name)
-    if len(used) < len(ready):
+        yield reason("traffic-terminating", total=len(used))
+    elif len(ready) == 1:
+        yield reason("traffic-one", endpoint=ready[0].name)
+    elif len(used) < len(ready):
         idle = len(ready) - len(used)
-        return reason("traffic-part", reached=len(used), total=len(ready), idle=idle)
-    shares = [row.share for row in used]
-    mean = fsum(shares) / len(shares)
-    if max(shares) <= mean * _ALIKE:
-        return reason("traffic-even", total=len(ready), percent=percent(mean))
-    return reason(
-        "traffic-uneven",
-        total=len(ready),
-        least=percent(min(shares)),
-        most=percent(max(shares)),
-    )
+        yield reason("traffic-part", reached=len(used), total=len(ready), idle=idle)
+    elif skew(used) <= _ALIKE:
+        yield reason("traffic-even", total=len(ready), percent=percent(mean(used)))
+    else:
+        least, most = percent(min(used)), percent(max(used))
+        yield reason("traffic-uneven", total=len(ready), least=least, most=most)
 
 
 def findings(rows: Sequence[Row], groups: Iterable[Group]) -> Iterator[Reason]:
-    """Yield what should worry about the shares: endpoints that nobody reaches, and hot ones."""
-    ready = [row for row in rows if row.state == "ready"]
-    if not any(row.share for row in ready):
+    """Yield what should worry: endpoints that nobody reaches, hot ones, nodes without a zone."""
+    ready = [row for row in rows if row.state == READY]
+    middle = mean([row.share for row in ready])
+    if not middle:
         return
     if idle := [row.name for row in ready if not row.share]:
         yield reason("endpoints-nobody-reaches", endpoints=idle)
-    middle = mean([row.share for row in ready])
-    hot = [row for row in ready if row.share > middle * HOT * (1 - _EXACT)]
-    if hot:
+    if hot := [row for row in ready if row.share >= middle * HOT * (1 - _EXACT)]:
         most = max(row.share for row in hot)
         yield reason(
             "hot-endpoints",
@@ -71,21 +55,31 @@ def findings(rows: Sequence[Row], groups: Iterable[Group]) -> Iterator[Reason]:
             times=round(most / middle, 1),
             mean=percent(middle),
         )
-    for group in groups:
-        ...
+    if any(row.hint_zones for row in ready):
+        unlabelled = [node for group in groups if group.traffic for node in group.nodes.get("", ())]
+        if unlabelled:
+            yield reason("node-without-zone", nodes=sorted(unlabelled))
 
 
-def crossing(spread: Shares, without_hints: Shares) -> Iterator[Reason]:
+def crossing(now: Shares, without_hints: Shares) -> Iterator[Reason]:
     """Yield how much of the traffic crosses zones, and how much would if all endpoints shared."""
-    if spread.unknown:
-        yield reason("cross-zone-unknown", percent=percent(spread.unknown))
-    if spread.unknown + spread.unanswered >= 1 - _EXACT:
-        return
-    now, then = percent(spread.crossing), percent(without_hints.crossing)
-    if now == then:
-        yield reason("cross-zone", percent=now)
-    else:
-        yield reason("cross-zone-saved", percent=now, without=then)
+    if now.unknown + now.unanswered < 1 - _EXACT:
+        percent_now, then = percent(now.crossing), percent(without_hints.crossing)
+        if percent_now == then:
+            yield reason("cross-zone", percent=then)
+        else:
+            yield reason("cross-zone-saved", percent=percent_now, without=then)
+    if now.unknown > _EXACT:
+        yield reason("cross-zone-unknown", percent=percent(now.unknown))
+
+
+def idle(rows: Iterable[Row]) -> Iterator[Reason]:
+    """Yield which endpoints are listed though they are not to be used."""
+    unused = [row for row in rows if not row.share]
+    if draining := [row.name for row in unused if row.state.startswith("terminating")]:
+        yield reason("endpoints-terminating", endpoints=draining)
+    if waiting := [row.name for row in unused if row.state == "not ready"]:
+        yield reason("endpoints-not-ready", endpoints=waiting)
 
 
 def percent(share: float) -> float:

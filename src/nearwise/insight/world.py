@@ -1,8 +1,8 @@
 """A cluster at one moment, indexed for questions.
 
 Law: a world is a value. It is made from objects, never changes, and answers only what stands in
-them; a change makes another world (``with_...``). Indexes are built when first asked for, once.
-What depends on routing or on slices' decisions does not live here.
+them; a change makes another world (``with_...``). Indexes, and what all services share, are worked
+out when first asked for, once. What is decided about one service does not live here.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import msgspec
 from nearwise.model import Endpoints, EndpointSlice, Event, Node, Pod, Service, wellknown
 from nearwise.model.objects import Objects
 from nearwise.model.selectors import matches
+from nearwise.slices.allocation import ZoneShares, zone_shares
 
 Key = tuple[str, str]
 
@@ -72,6 +73,16 @@ class World:
     def sliced(self) -> frozenset[Key]:
         """Every service that a slice is labelled with, whether it exists or not."""
         return frozenset(self._slices_by_service)
+
+    @property
+    def services_named(self) -> frozenset[Key]:
+        """Every service that there is, or that slices are labelled with."""
+        return frozenset(self.services) | frozenset(self._slices_by_service)
+
+    @cached_property
+    def shares(self) -> ZoneShares:
+        """The CPU shares of the zones, which all services have in common."""
+        return zone_shares(self.nodes.values())
 
     def slices_of(self, service: Key) -> tuple[EndpointSlice, ...]:
         """Return the slices labelled with the service, whoever manages them, by name."""

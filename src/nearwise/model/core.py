@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from nearwise.model.meta import Object, ObjectMeta, ObjectReference
+from nearwise.model.meta import Int32, Object, ObjectMeta, ObjectReference
 
 # --- Service ------------------------------------------------------------------------------
 
@@ -19,15 +19,15 @@ class ServicePort(Object, frozen=True):
     name: str = ""
     protocol: str = ""
     app_protocol: str | None = None
-    port: int = 0
-    target_port: int | str = 0
-    node_port: int = 0
+    port: Int32 = 0
+    target_port: Int32 | str = 0
+    node_port: Int32 = 0
 
 
 class ClientIPConfig(Object, frozen=True):
     """How long a client stays with one endpoint, in seconds."""
 
-    timeout_seconds: int | None = None
+    timeout_seconds: Int32 | None = None
 
 
 class SessionAffinityConfig(Object, frozen=True):
@@ -50,7 +50,7 @@ class ServiceSpec(Object, frozen=True):
     load_balancer_source_ranges: tuple[str, ...] = ()
     external_name: str = ""
     external_traffic_policy: str = ""
-    health_check_node_port: int = 0
+    health_check_node_port: Int32 = 0
     publish_not_ready_addresses: bool = False
     session_affinity_config: SessionAffinityConfig | None = None
     ip_families: tuple[str, ...] = ()

@@ -61,9 +61,7 @@ def is_reached_from_outside(spec: ServiceSpec) -> bool:
 
 
 def _service_port(port: ServicePort) -> ServicePort:
-    return replace(
-        port, protocol=port.protocol or "TCP", target_port=port.target_port or port.port
-    )
+    return replace(port, protocol=port.protocol or "TCP", target_port=port.target_port or port.port)
 
 
 def _affinity_config(spec: ServiceSpec, affinity: str) -> SessionAffinityConfig | None:

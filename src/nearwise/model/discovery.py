@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from nearwise.model.meta import Object, ObjectMeta, ObjectReference
+from nearwise.model.meta import Int32, Object, ObjectMeta, ObjectReference
 
 
 class EndpointConditions(Object, frozen=True):
@@ -51,7 +51,7 @@ class EndpointPort(Object, frozen=True):
 
     name: str | None = None
     protocol: str | None = None
-    port: int | None = None
+    port: Int32 | None = None
     app_protocol: str | None = None
 
 

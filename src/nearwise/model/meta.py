@@ -7,7 +7,12 @@ from an empty one (Go pointers), the field is ``... | None``.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+"""A number for which the API has 32 bits: ports and seconds."""
 
 
 class Object(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", gc=False):

@@ -16,7 +16,6 @@ Check = Callable[[str], Complaints]
 EMPTY: Final = "must be non-empty"
 
 _DNS_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_DNS_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
 _WORD: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE: Final = f"({_WORD})?"
@@ -50,18 +49,6 @@ def dns_label(text: str) -> Complaints:
             "'-', and must start and end with an alphanumeric character"
         )
         found.append(_pattern(what, _DNS_LABEL, "my-name", "123-abc"))
-    return found
-
-
-def dns_1035_label(text: str) -> Complaints:
-    """Return what keeps a text from being a DNS label that begins with a letter (RFC 1035)."""
-    found = _over(63, text)
-    if not re.fullmatch(_DNS_1035, text):
-        what = (
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start "
-            "with an alphabetic character, and end with an alphanumeric character"
-        )
-        found.append(_pattern(what, _DNS_1035, "my-name", "abc-123"))
     return found
 
 

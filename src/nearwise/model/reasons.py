@@ -282,11 +282,6 @@ CATALOGUE: Final[dict[str, Entry]] = {
             "hot: {endpoints}, up to {percent} % of the traffic, {times} times the mean of {mean} % "
             "that an autoscaler sees",
         ),
-        (
-            "node-without-own-endpoint",
-            _I,
-            "no ready endpoint on {nodes}: their traffic goes to {endpoints} on top",
-        ),
         ("cross-zone", _I, "{percent} % of the traffic crosses zones"),
         (
             "cross-zone-saved",
@@ -308,7 +303,12 @@ CATALOGUE: Final[dict[str, Entry]] = {
             _I,
             "{hinted} of {ready} ready endpoints have a hint: {zones}, and {nodes} nodes",
         ),
-        ("hints-last-event", _I, "last event {time} ({count} times): {event}: {message}"),
+        (
+            "hints-lent",
+            _I,
+            "lent from zone {zone} to zone {to}, because of the CPU shares ({ratios}): {endpoints}",
+        ),
+        ("hints-last-event", _I, "last event {time}: {event}: {message}"),
         (
             "hints-stuck-off",
             _W,
@@ -360,18 +360,12 @@ CATALOGUE: Final[dict[str, Entry]] = {
         ),
         ("endpoints-not-ready", _I, "{endpoints}: not ready, so listed but not used"),
         (
-            "service-headless",
+            "dns-answers",
             _I,
-            "headless: no proxy and no hints take part, DNS answers with all {count} addresses and "
-            "the client picks",
+            "DNS answers with all {count} addresses and each client picks one: hints do nothing",
         ),
         ("service-without-slices", _W, "the snapshot has no EndpointSlice of {service}"),
         ("snapshot-without-nodes", _W, "the snapshot has no nodes: places are guessed from pods and endpoints"),
-        (
-            "port-name-mismatch",
-            _E,
-            "{slice} offers {offered}, the service asks for {asked}: proxies ignore the slice",
-        ),
         (
             "frozen-slice",
             _E,
@@ -385,11 +379,6 @@ CATALOGUE: Final[dict[str, Entry]] = {
             "created {created}",
         ),
         ("slice-foreign", _I, "{slice} is managed by {manager}: it is used and left alone"),
-        (
-            "slice-without-label",
-            _E,
-            "{slice} is ignored: it lacks the label {label}",
-        ),
         ("two-writers", _W, "two managers list endpoints; only {manager} lists {addresses}"),
         (
             "mirror-without-zone",
@@ -403,6 +392,7 @@ CATALOGUE: Final[dict[str, Entry]] = {
             _W,
             "{slice} says {pod} is {listed}, the pod itself is {truth}; newer is {newer}",
         ),
+        ("selector-picks-nobody", _W, "no pod in namespace {namespace} has the labels {labels}"),
         ("pods-not-listed", _W, "no slice lists {pods}, though the service selects them"),
         ("endpoints-without-pod", _E, "slices list {endpoints}, which the service does not select any more"),
         (
@@ -418,6 +408,83 @@ CATALOGUE: Final[dict[str, Entry]] = {
         ),
         ("endpoints-slice-disagree-more", _W, "Endpoints and slices disagree about {addresses} too"),
         ("endpoints-only", _W, "only the Endpoints list {addresses}: no slice does"),
+        # Hints, service by service (insight).
+        (
+            "deprecated-value",
+            _I,
+            "trafficDistribution {value} is the deprecated name of {now}: both mean the same",
+        ),
+        (
+            "hints-annotation-unknown",
+            _W,
+            "{annotation}={value} is no known value: it asks for nothing, only Auto does",
+        ),
+        (
+            "hints-annotation-refuses",
+            _W,
+            "{annotation} gives no hints and keeps trafficDistribution {field} from giving any: "
+            "without the annotation {hinted} of {ready} ready endpoints would have a hint",
+        ),
+        (
+            "hints-none-of-others",
+            _W,
+            "{manager} gives its {endpoints} ready endpoints no hints: one endpoint without takes "
+            "locality from every client",
+        ),
+        (
+            "hint-stale-zone",
+            _W,
+            "{endpoints} ready endpoints are hinted to zone {zone}, where no ready node is",
+        ),
+        (
+            "hint-stale-node",
+            _W,
+            "{endpoints} ready endpoints are hinted to node {node}, which {state}",
+        ),
+        ("hints-event-text", _I, "Kubernetes tells it as: {message}"),
+        ("hints-no-event", _I, "Kubernetes raises no event about this"),
+        ("hints-off-since", _I, "they went at {time}, with the event: {message}"),
+        (
+            "hints-off-since-unknown",
+            _I,
+            "since when is not known: events are kept for about an hour",
+        ),
+        (
+            "hints-touch",
+            _I,
+            "any change of the service or its pods makes Kubernetes look again, such as: kubectl "
+            'annotate --overwrite -n {namespace} service {service} touched="$(date +%s)"',
+        ),
+        (
+            "hints-threshold",
+            _I,
+            "off at {endpoints} endpoints between ratio {low} and {high}; now {ratio} ({zone})",
+        ),
+        (
+            "hints-lost-at",
+            _I,
+            "at these CPU shares hints go with {counts} ready endpoints",
+        ),
+        (
+            "hints-zone-not-counted",
+            _W,
+            "{endpoints} run in zone {zone}, which has no part in the shares: its nodes are not "
+            "counted (CPU: {nodes})",
+        ),
+        (
+            "hints-nodes-tolerated",
+            _I,
+            "counting only nodes on which these pods may run, the hints by zone would be "
+            "{tolerated}; counting all they are {counted}",
+        ),
+        (
+            "hints-families-differ",
+            _W,
+            "{hinted} endpoints have hints, {unhinted} endpoints have none: each family is decided "
+            "on its own",
+        ),
+        ("cpu-shares", _I, "CPU of the ready worker nodes by zone: {cpu}"),
+        ("cpu-nodes-excluded", _I, "not counted in the CPU shares ({why}), with their CPU: {nodes}"),
         # What the controllers would write, held against what is stored (insight).
         (
             "snapshot-without",
@@ -435,12 +502,125 @@ CATALOGUE: Final[dict[str, Entry]] = {
             "{endpoint} lies in {slice} under ports {listed}; it belongs under {wanted}",
         ),
         ("diff-endpoint-twice", _W, "{endpoint} ({family}) is listed more than once: in {slices}"),
+        (
+            "slices-beside-foreign",
+            _I,
+            "{writer} writes slices of its own beside those of {managers}",
+        ),
+        (
+            "slices-foreign-only",
+            _I,
+            "no controller of Kubernetes writes slices here: there is neither a selector nor an "
+            "Endpoints object",
+        ),
+        (
+            "slices-could-be-fewer",
+            _I,
+            "{endpoints} endpoints lie in {slices} slices and would fit in {ideal}: nobody ever puts "
+            "them together; it would take {writes} writes",
+        ),
         ("diff-hints", _W, "{endpoint} in {slice} has hints {listed}; it would get {wanted}"),
         (
             "diff-lent-elsewhere",
             _I,
             "{endpoint} in {slice} is hinted to {listed}, made anew it would be to {wanted}: each "
             "zone gets the same number, and which endpoint is lent does not matter",
+        ),
+        # What is odd about slices (routing).
+        ("slice-unlabelled", _W, "{slice} has no label {label}: it belongs to no service"),
+        ("slice-fqdn", _I, "{slice} lists {endpoints} host names (FQDN): proxies leave it out"),
+        ("slice-without-ports", _W, "{slice} has no ports: its {endpoints} endpoints get no traffic"),
+        ("slice-port-unset", _W, "{slice} gives port {port} no number: that port is left out"),
+        (
+            "port-not-offered",
+            _W,
+            "the service asks for port {port} ({protocol}), but {slices} offer {offered}: name and "
+            "protocol must be the same",
+        ),
+        (
+            "endpoint-contested",
+            _W,
+            "{endpoint} is claimed by {winner} and by {losers}, all of them running: Kubernetes "
+            "leaves open which one counts, here it is the first named",
+        ),
+        (
+            "endpoint-address-reused",
+            _I,
+            "{endpoint} is {winner} now; listed with the same address, but terminating: {losers}",
+        ),
+        # Where traffic goes (routing).
+        (
+            "service-headless",
+            _I,
+            "{service} is headless: clients choose among the addresses that DNS gives them, "
+            "proxies do nothing",
+        ),
+        (
+            "route-node-hints",
+            _I,
+            "node hints: {ready} of {ready} ready endpoints have one, {chosen} of them for {node}",
+        ),
+        (
+            "route-node-hints-elsewhere",
+            _I,
+            "node hints: {ready} of {ready} ready endpoints have one, none names {node}",
+        ),
+        (
+            "route-node-hints-partial",
+            _W,
+            "node hints: {hinted} of {ready} ready endpoints have one, so nobody's count; without: "
+            "{bare}",
+        ),
+        (
+            "route-zone-hints",
+            _I,
+            "zone hints: {ready} of {ready} ready endpoints have one, {chosen} of them for {zone}",
+        ),
+        (
+            "route-zone-hints-elsewhere",
+            _I,
+            "zone hints: {ready} of {ready} ready endpoints have one, none names {zone} (they name "
+            "{zones})",
+        ),
+        (
+            "route-zone-hints-partial",
+            _W,
+            "zone hints: {hinted} of {ready} ready endpoints have one, so nobody's count; without: "
+            "{bare}",
+        ),
+        (
+            "route-node-without-zone",
+            _W,
+            "node {node} has no label {label}: nothing can be in its zone",
+        ),
+        ("route-own-node", _I, "{chosen} of {ready} ready endpoints run on {node}"),
+        ("route-own-zone", _I, "{chosen} of {ready} ready endpoints run in {zone}"),
+        ("route-hints-not-read", _I, "{profile} does not follow the {kinds} hints of this service"),
+        ("route-all", _I, "all {ready} ready endpoints are used"),
+        ("route-unhinted", _I, "no ready endpoint has a hint: all {ready} are used"),
+        (
+            "route-terminating",
+            _W,
+            "no endpoint is ready; {draining} that are terminating but still serving are used",
+        ),
+        (
+            "route-nobody",
+            _E,
+            "no endpoint is ready, and none that is terminating still serves: connections are "
+            "rejected",
+        ),
+        ("route-local", _I, "{policies} Local: {chosen} of {ready} ready endpoints run on {node}"),
+        (
+            "route-local-terminating",
+            _W,
+            "{policies} Local: no ready endpoint on {node}; {chosen} that are terminating but still "
+            "serving are used",
+        ),
+        (
+            "route-local-nobody",
+            _W,
+            "{policies} Local: no endpoint on {node}, so this traffic is dropped there; {ready} "
+            "ready endpoints run elsewhere",
         ),
     ]
 }

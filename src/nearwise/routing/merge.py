@@ -14,7 +14,7 @@ import msgspec
 from nearwise.model import EndpointSlice, Reason, Service, reason
 from nearwise.model.wellknown import SERVICE_NAME
 from nearwise.routing.backend import Backend, PortKey
-from nearwise.routing.pool import Pool
+from nearwise.routing.pool import NOBODY, Pool
 
 
 class ServiceView(msgspec.Struct, frozen=True, gc=False, eq=False):
@@ -29,26 +29,22 @@ class ServiceView(msgspec.Struct, frozen=True, gc=False, eq=False):
     slices: Mapping[str, EndpointSlice]
     backends: Mapping[PortKey, Pool]
 
-    def changed(
-        self, put: Iterable[EndpointSlice] = (), drop: Iterable[str] = ()
-    ) -> ServiceView:
+    def changed(self, put: Iterable[EndpointSlice] = (), drop: Iterable[str] = ()) -> ServiceView:
         """Return the view after slices came or changed (``put``) and went (``drop``, by name).
 
         The work grows with the slices that are named, not with those that are there.
         """
         named = {slice_.metadata.name: slice_ for slice_ in put}
-        gone = set(drop)
-        slices = dict(self.slices)
-        removed: dict[PortKey, list[Backend]] = {key: [] for key in self.backends}
-        added: dict[PortKey, list[Backend]] = {key: [] for key in self.backends}
-        for name in slices.keys() & (named.keys() | gone):
-            self._collect(slices.pop(name), removed)
-        for slice_ in named.values():
-            self._collect(slice_, added)
-        slices.update(named)
-        changed = named.keys() | gone
+        before = self.slices
+        stale = [before[name] for name in {*named, *drop} if name in before] if before else ()
+        slices = {**before, **named}
+        for name in drop:
+            if name not in named:
+                slices.pop(name, None)
+        removed = self._claims(stale) if stale else {}
+        added = self._claims(named.values())
         backends = {
-            key: pool.changed(changed, removed[key], added[key])
+            key: pool.changed(removed.get(key, ()), added[key])
             for key, pool in self.backends.items()
         }
         return ServiceView(self.service, self.family, slices, backends)
@@ -67,31 +63,32 @@ class ServiceView(msgspec.Struct, frozen=True, gc=False, eq=False):
         """What is odd about the slices, so that traffic goes elsewhere than somebody thinks."""
         return (*_odd_slices(self), *_missing_ports(self), *_contests(self))
 
-    def _collect(self, slice_: EndpointSlice, into: Mapping[PortKey, list[Backend]]) -> None:
-        """Add what the slice claims on each port of the service, in the slice's order.
+    def _claims(self, slices: Iterable[EndpointSlice]) -> dict[PortKey, list[Backend]]:
+        """Return what the slices claim on each port of the service.
 
         A port without a number is nobody's; of an endpoint's addresses only the first counts
         (recorded behaviour of Kubernetes 1.36).
         """
-        if not self.belongs(slice_):
-            return
-        name = slice_.metadata.name
-        for port in slice_.ports:
-            claims = into.get((port.name or "", port.protocol or "TCP"))
-            if claims is not None and (number := port.port):
-                claims += [
-                    Backend(endpoint.addresses[0], number, endpoint, name)
-                    for endpoint in slice_.endpoints
-                    if endpoint.addresses
-                ]
+        claims: dict[PortKey, list[Backend]] = {key: [] for key in self.backends}
+        for slice_ in slices:
+            if not self.belongs(slice_):
+                continue
+            name = slice_.metadata.name
+            for port in slice_.ports:
+                on_port = claims.get((port.name or "", port.protocol or "TCP"))
+                if on_port is not None and (number := port.port):
+                    on_port += [
+                        Backend(endpoint.addresses[0], number, endpoint, name)
+                        for endpoint in slice_.endpoints
+                        if endpoint.addresses
+                    ]
+        return claims
 
 
 def merge(service: Service, slices: Iterable[EndpointSlice], family: str) -> ServiceView:
     """Merge the slices of a service, as far as they are of the family ``IPv4`` or ``IPv6``."""
-    ports = service.spec.ports
-    empty = Pool()
-    nobody = {(port.name, port.protocol or "TCP"): empty for port in ports}
-    return ServiceView(service, family, {}, nobody).changed(slices)
+    ports = [(port.name, port.protocol or "TCP") for port in service.spec.ports]
+    return ServiceView(service, family, {}, dict.fromkeys(ports, NOBODY)).changed(slices)
 
 
 def _odd_slices(view: ServiceView) -> Iterator[Reason]:

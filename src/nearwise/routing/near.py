@@ -48,16 +48,13 @@ class Preference(msgspec.Struct, frozen=True):
 
 
 def _hinted_for_node(facts: Facts, client: Client) -> Sequence[Backend]:
-    return () if facts.without_node else facts.by_node.get(client.node, ())
+    return facts.by_node.get(client.node, ()) if facts.by_node else ()
 
 
 def _why_node_hints(facts: Facts, client: Client) -> Reason | None:
-    if not facts.by_node:
-        return None
-    if facts.without_node:
+    if facts.by_node is None:
         return _partial("route-node-hints-partial", facts, [b for b in facts.ready if not b.nodes])
-    chosen = facts.by_node.get(client.node)
-    if chosen:
+    if chosen := facts.by_node.get(client.node):
         return reason(
             "route-node-hints", ready=len(facts.ready), chosen=len(chosen), node=client.node
         )
@@ -66,16 +63,13 @@ def _why_node_hints(facts: Facts, client: Client) -> Reason | None:
 
 def _hinted_for_zone(facts: Facts, client: Client) -> Sequence[Backend]:
     # A node without zone label looks for the hint "", as recorded of Kubernetes 1.36.
-    return () if facts.without_zone else facts.by_zone.get(client.zone or "", ())
+    return facts.by_zone.get(client.zone or "", ()) if facts.by_zone else ()
 
 
 def _why_zone_hints(facts: Facts, client: Client) -> Reason | None:
-    if not facts.by_zone:
-        return None
-    if facts.without_zone:
+    if facts.by_zone is None:
         return _partial("route-zone-hints-partial", facts, [b for b in facts.ready if not b.zones])
-    chosen = facts.by_zone.get(client.zone or "")
-    if chosen:
+    if chosen := facts.by_zone.get(client.zone or ""):
         return reason(
             "route-zone-hints", ready=len(facts.ready), chosen=len(chosen), zone=client.zone or "''"
         )
@@ -89,12 +83,17 @@ def _why_zone_hints(facts: Facts, client: Client) -> Reason | None:
     )
 
 
-def _partial(code: str, facts: Facts, bare: list[Backend]) -> Reason:
+def _partial(code: str, facts: Facts, bare: list[Backend]) -> Reason | None:
+    """Say who lacks a hint that others have; nothing when nobody has it."""
+    hinted = len(facts.ready) - len(bare)
+    if not hinted:
+        return None
     return reason(
         code,
         ready=len(facts.ready),
-        hinted=len(facts.ready) - len(bare),
+        hinted=hinted,
         bare=[backend.label for backend in bare],
+        nodes=sorted({backend.node_name or "" for backend in bare}),
     )
 
 

@@ -2,24 +2,22 @@
 
 Law: a pool is a value. It never changes; ``changed`` makes another one that shares with it every
 run of neighbours that the change does not touch. So a change costs what it changes, an old view
-stays true, and what was counted once is not counted again.
+stays true, and what was sorted by hint once is not sorted again.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import force_setattr
 
-from nearwise.model import EndpointHints
+from nearwise.model import EndpointHints, ForNode, ForZone
 from nearwise.routing.backend import Backend
-
-_NO_HINTS: Final = EndpointHints()
 
 _RUN: Final = 64
 """Claims in a run of a large pool: few enough to do one over quickly, enough to have few runs."""
@@ -27,17 +25,23 @@ _RUN: Final = 64
 _address = attrgetter("address")
 _place = attrgetter("address", "port")
 _place_and_slice = attrgetter("address", "port", "slice_name")
+_zones = attrgetter("for_zones")
+_nodes = attrgetter("for_nodes")
+
+Hinted = Mapping[str, Sequence[Backend]]
+"""Ready backends by the zone or node that a hint gives them to."""
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False):
-    """What choosing asks of backends: the ready ones by hint, and how many have none."""
+    """What choosing asks of backends.
+
+    ``by_zone`` and ``by_node`` are None when a ready one has no such hint, for then nobody's
+    count (KEP-2433, KEP-3015).
+    """
 
     ready: Sequence[Backend]
-    draining: Sequence[Backend]
-    by_zone: dict[str, list[Backend]]
-    by_node: dict[str, list[Backend]]
-    without_zone: int  # ready ones that have no zone hint
-    without_node: int  # ready ones that have no node hint
+    by_zone: Hinted | None
+    by_node: Hinted | None
 
 
 class _Run(msgspec.Struct, frozen=True, gc=False, eq=False):
@@ -45,15 +49,15 @@ class _Run(msgspec.Struct, frozen=True, gc=False, eq=False):
 
     claims: Sequence[Backend]
     winners: Sequence[Backend]
-    counted: Facts | None = None
+    known: Facts | None = None
 
     @property
     def facts(self) -> Facts:
-        """What is known of the winners, counted when first asked for."""
-        facts = self.counted
+        """What choosing asks of the winners, found out when first asked for."""
+        facts = self.known
         if facts is None:
-            facts = _count(self.winners)
-            force_setattr(self, "counted", facts)
+            facts = _facts(self.winners)
+            force_setattr(self, "known", facts)
         return facts
 
 
@@ -61,21 +65,28 @@ class Pool(msgspec.Struct, frozen=True, gc=False, eq=False):
     """The backends of one service port in order of address and port."""
 
     runs: tuple[_Run, ...] = ()
-    counted: Facts | None = None
+    known: Facts | None = None
 
     @classmethod
     def of(cls, backends: Iterable[Backend]) -> Pool:
         """Make a pool of backends in any order."""
-        return cls(tuple(_runs(list(backends))))
+        return cls(_runs(list(backends)))
 
     @property
     def facts(self) -> Facts:
-        """What choosing asks of the backends, counted when first asked for."""
-        facts = self.counted
+        """What choosing asks of the backends, found out when first asked for."""
+        facts = self.known
         if facts is None:
             facts = _joined([run.facts for run in self.runs])
-            force_setattr(self, "counted", facts)
+            force_setattr(self, "known", facts)
         return facts
+
+    @property
+    def draining(self) -> list[Backend]:
+        """Those that are not ready, but terminating and still serving."""
+        if len(self.facts.ready) == len(self):
+            return []
+        return [backend for backend in self if backend.draining]
 
     @property
     def contests(self) -> Iterator[tuple[Backend, list[Backend]]]:
@@ -92,55 +103,60 @@ class Pool(msgspec.Struct, frozen=True, gc=False, eq=False):
     def __len__(self) -> int:
         return sum([len(run.winners) for run in self.runs])
 
-    def changed(
-        self, slices: Collection[str], removed: Iterable[Backend], added: Iterable[Backend]
-    ) -> Pool:
-        """Return the pool with all claims of the named slices replaced.
+    def changed(self, removed: Iterable[Backend], added: list[Backend]) -> Pool:
+        """Return the pool after some slices changed; it takes over the list ``added``.
 
-        ``removed`` is what these slices claimed until now, ``added`` what they claim from now on.
+        ``removed`` is all that these slices claimed until now, ``added`` what they claim now.
         """
         if not self.runs:
-            return Pool.of(added)
+            return Pool(_runs(added))
         touched: dict[int, list[Backend]] = {}
+        stale = set()
         for backend in removed:
+            stale.add(backend.slice_name)
             touched.setdefault(self._run_of(backend), [])
         for backend in added:
             touched.setdefault(self._run_of(backend), []).append(backend)
         runs = list(self.runs)
         for index, claims in sorted(touched.items(), reverse=True):
-            after = index
-            while after < len(runs) and (after == index or len(claims) < _RUN // 2):
-                claims += [old for old in runs[after].claims if old.slice_name not in slices]
+            claims += [old for old in runs[index].claims if old.slice_name not in stale]
+            after = index + 1
+            while len(claims) < _RUN // 2 and after < len(runs):
+                claims += runs[after].claims
                 after += 1
             runs[index:after] = _runs(claims)
         return Pool(tuple(runs))
 
     def _run_of(self, backend: Backend) -> int:
         """Find the run that the backend belongs to: the last that does not begin after it."""
-        begun = bisect_right(self.runs, _place(backend), key=_first_place)
+        begun = bisect_right(self.runs, backend.address, key=_first_address)
         return max(begun - 1, 0)
 
 
-def _first_place(run: _Run) -> tuple[str, int]:
-    first = run.claims[0]
-    return (first.address, first.port)
+NOBODY: Final = Pool()
+"""The pool without backends."""
 
 
-def _runs(claims: list[Backend]) -> Iterator[_Run]:
-    """Bring claims into order and cut them into runs, never between rivals."""
+def _first_address(run: _Run) -> str:
+    return run.claims[0].address
+
+
+def _runs(claims: list[Backend]) -> tuple[_Run, ...]:
+    """Bring claims into order and cut them into runs, never within an address."""
+    if not claims:
+        return ()
     claims.sort(key=_address)
     if len(claims) <= 2 * _RUN:
-        if claims:
-            yield _run(claims)
-        return
-    claims.sort(key=_place)
+        return (_run(claims),)
+    runs = []
     start = 0
     while start < len(claims):
         end = min(start + _RUN, len(claims))
-        while end < len(claims) and _place(claims[end]) == _place(claims[end - 1]):
+        while end < len(claims) and claims[end].address == claims[end - 1].address:
             end += 1
-        yield _run(claims[start:end])
+        runs.append(_run(claims[start:end]))
         start = end
+    return tuple(runs)
 
 
 def _run(claims: list[Backend]) -> _Run:
@@ -166,48 +182,81 @@ def _winner(rivals: list[Backend]) -> Backend:
     return running[-1] if running else rivals[0]
 
 
-def _count(backends: Iterable[Backend]) -> Facts:
-    """Walk over the backends once, and note what choosing will ask for."""
-    ready: list[Backend] = []
-    draining: list[Backend] = []
-    by_zone: dict[str, list[Backend]] = {}
-    by_node: dict[str, list[Backend]] = {}
-    without_zone = without_node = 0
-    for backend in backends:
-        source = backend.source
-        if source.conditions.ready is False:  # not Backend.ready: a call for each would be felt
-            if backend.draining:
-                draining.append(backend)
-            continue
-        ready.append(backend)
-        hints = source.hints or _NO_HINTS
-        if not hints.for_zones:
-            without_zone += 1
-        for zone in hints.for_zones:
-            by_zone.setdefault(zone.name, []).append(backend)
-        if not hints.for_nodes:
-            without_node += 1
-        for node in hints.for_nodes:
-            by_node.setdefault(node.name, []).append(backend)
-    return Facts(ready, draining, by_zone, by_node, without_zone, without_node)
+def _facts(backends: Iterable[Backend]) -> Facts:
+    # Not Backend.ready: this goes through all backends, and a call for each would be felt.
+    ready = tuple([b for b in backends if b.source.conditions.ready is not False])
+    return Facts(ready, _hinted(ready, _zones), _hinted(ready, _nodes))
 
 
-def _joined(parts: list[Facts]) -> Facts:
-    """Put together what is known of several runs."""
+def _hinted(
+    ready: Iterable[Backend], which: Callable[[EndpointHints], Iterable[ForZone | ForNode]]
+) -> Hinted | None:
+    """Sort ready backends by a kind of hint; None as soon as one has no such hint."""
+    by_name: dict[str, list[Backend]] = {}
+    for backend in ready:
+        hints = backend.source.hints
+        places = which(hints) if hints else ()
+        if not places:
+            return None
+        for place in places:
+            name = place.name
+            if name in by_name:
+                by_name[name].append(backend)
+            else:
+                by_name[name] = [backend]
+    return {name: tuple(hinted) for name, hinted in by_name.items()}
+
+
+def _joined(parts: Sequence[Facts]) -> Facts:
+    """Put together what is known of several runs, without going through their backends."""
     if len(parts) == 1:
         return parts[0]
-    by_zone: dict[str, list[Backend]] = {}
-    by_node: dict[str, list[Backend]] = {}
-    for part in parts:
-        for zone, backends in part.by_zone.items():
-            by_zone.setdefault(zone, []).extend(backends)
-        for node, backends in part.by_node.items():
-            by_node.setdefault(node, []).extend(backends)
     return Facts(
-        list(chain.from_iterable([part.ready for part in parts])),
-        list(chain.from_iterable([part.draining for part in parts])),
-        by_zone,
-        by_node,
-        sum([part.without_zone for part in parts]),
-        sum([part.without_node for part in parts]),
+        _Chain([part.ready for part in parts]),
+        _all_or_none([part.by_zone for part in parts]),
+        _all_or_none([part.by_node for part in parts]),
     )
+
+
+def _all_or_none(parts: list[Hinted | None]) -> Hinted | None:
+    known = [part for part in parts if part is not None]
+    return _Chains(known) if len(known) == len(parts) else None
+
+
+class _Chain(Sequence[Backend]):
+    """Several lists, one after the other."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: Sequence[Sequence[Backend]]) -> None:
+        self._parts = parts
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def __iter__(self) -> Iterator[Backend]:
+        return chain.from_iterable(self._parts)
+
+    def __getitem__(self, index: Any) -> Any:
+        return tuple(self)[index]
+
+
+class _Chains(Mapping[str, Sequence[Backend]]):
+    """Several mappings of lists as one: under each name the lists of all, one after the other."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: Sequence[Hinted]) -> None:
+        self._parts = parts
+
+    def __getitem__(self, name: str) -> Sequence[Backend]:
+        found = [part[name] for part in self._parts if name in part]
+        if not found:
+            raise KeyError(name)
+        return _Chain(found)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(chain.from_iterable(self._parts)))
+
+    def __len__(self) -> int:
+        return len(set(chain.from_iterable(self._parts)))

@@ -7,7 +7,7 @@ a second way to decide: they tell, when asked, what the facts were that the choi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Final
 
@@ -15,12 +15,19 @@ import msgspec
 
 from nearwise.model import Reason, Service, reason
 from nearwise.routing.backend import Backend
-from nearwise.routing.near import Client, Mode
-from nearwise.routing.pool import Facts, Pool
+from nearwise.routing.near import NODE_HINTS, ZONE_HINTS, Client, Mode
+from nearwise.routing.pool import NOBODY, Pool
 from nearwise.routing.profiles import KUBE_PROXY, Profile
 
+_Choice = tuple[tuple[Backend, ...], Mode]
+
 _LOCAL: Final = "Local"
-_NO_FACTS: Final = Facts((), (), {}, {}, 0, 0)
+_NONE: Final[_Choice] = ((), Mode.NONE)
+_WHY_HERE: Final = {
+    Mode.SAME_NODE: "route-local",
+    Mode.TERMINATING: "route-local-terminating",
+    Mode.NONE: "route-local-nobody",
+}
 
 
 class Fate(StrEnum):
@@ -48,7 +55,7 @@ class Selection(msgspec.Struct, frozen=True, gc=False, eq=False):
     local_used: bool
     has_any: bool
     service: Service
-    facts: Facts
+    pool: Pool
     client: Client
     profile: Profile
 
@@ -63,10 +70,22 @@ class Selection(msgspec.Struct, frozen=True, gc=False, eq=False):
             return Fate.FORWARD
         return Fate.DROP if self.has_any else Fate.REJECT
 
+    def why(self, *, local: bool) -> tuple[Reason, ...]:
+        """Say why it came out so under policy Local, or Cluster, in the order it was decided.
+
+        There is nothing to say of a policy under which the service has no traffic.
+        """
+        if not (self.local_used if local else self.cluster_used):
+            return ()
+        return tuple(_why_here(self) if local else _why_near(self))
+
     @property
     def reasons(self) -> tuple[Reason, ...]:
-        """Why it came out so, in the order in which it was decided."""
-        return tuple(_reasons(self))
+        """Why it came out so, under policy Local first where the service has both."""
+        if not is_routed(self.service):
+            return (_why_not_routed(self.service),)
+        local = self.why(local=True)
+        return local + tuple([why for why in self.why(local=False) if why not in local])
 
 
 def select(
@@ -74,28 +93,137 @@ def select(
 ) -> Selection:
     """Choose for a client among the backends of one port of the service.
 
-    ``backends`` should be the pool of a merged view, of which everything is counted already; any
-    other collection is counted first. The rules are those recorded of Kubernetes 1.36.
+    Any collection of backends will do; with the pool of a merged view nothing is looked at twice,
+    whoever asks. The rules are those recorded of Kubernetes 1.36.
+    """
+    if is_routed(service):
+        pool = backends if isinstance(backends, Pool) else Pool.of(backends)
+        cluster_used, local_used = _policies(service)
+    else:
+        pool, cluster_used, local_used = NOBODY, False, False
+    cluster, mode = _near(service, pool, client, profile) if cluster_used else _NONE
+    local, local_mode = _here(pool, client) if local_used else _NONE
+    return Selection(
+        cluster,
+        local,
+        _both(cluster, local) if local_used else cluster,
+        mode,
+        local_mode,
+        cluster_used,
+        local_used,
+        bool(pool.facts.ready or pool.draining),
+        service,
+        pool,
+        client,
+        profile,
+    )
+
+
+def is_routed(service: Service) -> bool:
+    """Say whether proxies do anything for the service: not when headless or ExternalName."""
+    spec = service.spec
+    return spec.cluster_ip != "None" and spec.type != "ExternalName"
+
+
+def _policies(service: Service) -> tuple[bool, bool]:
+    """Say whether traffic under policy Cluster and under policy Local can occur.
+
+    External traffic from a pod of this cluster is answered as under Cluster even when the policy
+    is Local; so whoever can be reached from outside has traffic under Cluster.
     """
     spec = service.spec
-    if spec.cluster_ip == "None" or spec.type == "ExternalName":
-        return _nobody(service, client, profile)
-    facts = (backends if isinstance(backends, Pool) else Pool.of(backends)).facts
-    ready = facts.ready
-    has_any = bool(ready or facts.draining)
+    internal = spec.internal_traffic_policy == _LOCAL
+    external = spec.external_traffic_policy == _LOCAL
+    if not (internal or external):
+        return (True, False)
+    reachable = bool(
+        spec.external_ips
+        or any(port.node_port for port in spec.ports)
+        or any(at.ip and at.ip_mode != "Proxy" for at in service.status.load_balancer.ingress)
+    )
+    return (reachable or not internal, internal or (external and reachable))
 
-    cluster_used, local_used = _policies(service)
-    cluster: tuple[Backend, ...] = ()
-    mode = Mode.NONE
-    if cluster_used:
-        for preference in profile.preferences(service):
-            near = preference.find(facts, client)
-            if near:
-                cluster, mode = tuple(near), preference.mode
-                break
-        else:
-            if ready:
-                cluster, mode = tuple(ready), Mode.CLUSTER
-            elif facts.draining:
-                cluster, mode = tuple(facts.draining), Mode.TERMINATING
-    ...
+
+def _near(service: Service, pool: Pool, client: Client, profile: Profile) -> _Choice:
+    """Choose under policy Cluster: the nearest that the data plane looks for, else all."""
+    facts = pool.facts
+    for preference in profile.preferences(service):
+        near = preference.find(facts, client)
+        if near:
+            return (tuple(near), preference.mode)
+    if facts.ready:
+        return (tuple(facts.ready), Mode.CLUSTER)
+    if draining := pool.draining:
+        return (tuple(draining), Mode.TERMINATING)
+    return _NONE
+
+
+def _here(pool: Pool, client: Client) -> _Choice:
+    """Choose under policy Local: what runs on the client's node."""
+    if ready := _on_node(pool.facts.ready, client.node):
+        return (ready, Mode.SAME_NODE)
+    if draining := _on_node(pool.draining, client.node):
+        return (draining, Mode.TERMINATING)
+    return _NONE
+
+
+def _on_node(backends: Iterable[Backend], node: str) -> tuple[Backend, ...]:
+    return tuple([backend for backend in backends if node and backend.node_name == node])
+
+
+def _both(cluster: tuple[Backend, ...], local: tuple[Backend, ...]) -> tuple[Backend, ...]:
+    if not (cluster and local):
+        return cluster or local
+    places = {(backend.address, backend.port): backend for backend in (*cluster, *local)}
+    return tuple([places[place] for place in sorted(places)])
+
+
+def _why_not_routed(service: Service) -> Reason:
+    headless = service.spec.type != "ExternalName"
+    name = "/".join(filter(None, service.metadata.key))
+    return reason("service-headless" if headless else "service-external-name", service=name)
+
+
+def _why_near(chosen: Selection) -> Iterator[Reason]:
+    ready, mode = chosen.pool.facts.ready, chosen.mode
+    if not ready:
+        code = "route-nobody" if mode is Mode.NONE else "route-terminating"
+        yield reason(code, draining=len(chosen.cluster))
+        return
+    preferences = chosen.profile.preferences(chosen.service)
+    unread = [
+        kind
+        for kind, preference, hinted in (
+            ("node", NODE_HINTS, any(backend.nodes for backend in ready)),
+            ("zone", ZONE_HINTS, any(backend.zones for backend in ready)),
+        )
+        if hinted and preference not in preferences
+    ]
+    if unread:
+        yield reason("route-hints-not-read", profile=chosen.profile.name, kinds=unread)
+    silent = not unread
+    for preference in preferences:
+        if why := preference.why(chosen.pool.facts, chosen.client):
+            yield why
+            silent = False
+        if preference.mode is mode:
+            return
+    yield reason("route-unhinted" if silent else "route-all", ready=len(ready))
+
+
+def _why_here(chosen: Selection) -> Iterator[Reason]:
+    if not chosen.has_any:
+        yield reason("route-nobody")
+        return
+    spec = chosen.service.spec
+    fields = {
+        "internalTrafficPolicy": spec.internal_traffic_policy,
+        "externalTrafficPolicy": spec.external_traffic_policy,
+    }
+    yield reason(
+        _WHY_HERE[chosen.local_mode],
+        policies=[field for field, policy in fields.items() if policy == _LOCAL],
+        node=chosen.client.node,
+        chosen=len(chosen.local),
+        ready=len(chosen.pool.facts.ready),
+    )

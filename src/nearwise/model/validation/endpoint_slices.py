@@ -1,4 +1,4 @@
-"""What a valid EndpointSlice is (``discovery.k8s.io/v1``, recorded behaviour of Kubernetes 1.36)."""
+"""What a valid EndpointSlice is (``discovery.k8s.io/v1``, as recorded of Kubernetes 1.36)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,65 @@
+"""``nearwise hints``: what hints each service asks for, has, and is near to losing."""
+
+from __future__ import annotations
+
+import click
+
+from nearwise.cli.output import Format, output_option, print_document, print_note
+from nearwise.cli.source import Source, load, source_options
+
+
+@click.command("hints")
+@click.argument("services", nargs=-1, metavar="[[NAMESPACE/]SERVICE]...")
+@source_options
+@click.option("--all", "everyone", is_flag=True, help="Also services that ask for no hints.")
+@output_option(Format.TABLE, Format.WIDE, Format.JSON, Format.YAML)
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    services: tuple[str, ...],
+    source: Source,
+    everyone: bool,
+    output: Format,
+) -> None:
+    """Show what hints SERVICEs, or all, ask for, what their slices carry, and what is wrong.
+
+    One line a service and address family: what is asked for and by what, how many of the ready
+    endpoints have hints and for where, and the last event about them. Then the findings. With
+    -o wide also how near the thresholds of hints by CPU share are, and all reasons.
+
+    \b
+    Examples:
+      nearwise hints -f cluster.yaml
+      nearwise hints shop/search -f cluster.yaml -o wide
+      nearwise hints -A
+
+    Exits with 1 when a finding is a warning or an error.
+    """
+    from datetime import UTC, datetime
+
+    from nearwise.cli import Exit
+    from nearwise.cli.hints_screen import print_hints
+    from nearwise.cli.services import chosen, reaching
+    from nearwise.insight.hint_findings import of_cluster
+    from nearwise.insight.hints import hints_of
+    from nearwise.insight.world import World
+    from nearwise.slices.nodes import Nodes
+
+    source = reaching(source, services)
+    world = World(load(source))
+    nodes = Nodes(world.objects.nodes)
+    found = [hints_of(world, nodes, key) for key in chosen(source, services, world.services)]
+    shown = [each for each in found if services or everyone or each.concerned]
+    cluster = tuple(of_cluster(nodes.shares)) if any(each.by_shares for each in shown) else ()
+    if output.is_document:
+        print_document(output, "Hints", {"cluster": cluster, "services": shown})
+    else:
+        now = None if source.filenames else datetime.now(UTC)
+        print_hints(shown, cluster, now=now, wide=output is Format.WIDE)
+        if silent := len(found) - len(shown):
+            print_note(f"Services that ask for no hints: {silent} (--all shows them too).")
+        if not found:
+            print_note("There are no services.")
+    if any(each.alarms for each in shown):
+        context.exit(Exit.FINDINGS)

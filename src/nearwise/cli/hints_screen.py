@@ -1,0 +1,129 @@
+"""Hints of services as a person reads them: a line each, then what should be known about them.
+
+Law: layout only. Every sentence comes from a reason; here are headings and columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from nearwise.cli.output import Colour, Painted, Text, print_line, print_table
+from nearwise.cli.sentences import print_reasons
+from nearwise.insight.hints import FamilyHints, LastEvent, ServiceHints
+from nearwise.model.reasons import Level, Reason
+from nearwise.model.wellknown import TOPOLOGY_AWARE_HINTS, TOPOLOGY_MODE
+
+_HEADERS: Final = ("SERVICE", "FAMILY", "ASKS FOR", "HINTS", "LAST EVENT", "FINDINGS")
+_WORDS: Final = {TOPOLOGY_MODE: "annotation", TOPOLOGY_AWARE_HINTS: "older annotation"}
+_EVENT: Final = "TopologyAwareHints"  # what the names of all these events begin with
+_UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
+_ZONES: Final = 5  # zones listed in a cell
+
+
+def print_hints(
+    services: Sequence[ServiceHints],
+    cluster: Sequence[Reason],
+    *,
+    now: datetime | None,
+    wide: bool,
+) -> None:
+    """Print the table, what holds for all services, and the findings; wide with all reasons.
+
+    ``now`` is given for a live cluster: then events show their age instead of their time.
+    """
+    headers = (*_HEADERS, "THRESHOLDS") if wide else _HEADERS
+    rows = [
+        (*_row(service, family, now), *([_threshold(family)] if wide else []))
+        for service in services
+        for family in service.families
+    ]
+    if rows:
+        print_table(headers, rows)
+    if cluster:
+        print_line()
+        print_reasons(cluster, indent=0)
+    for service in services:
+        _print_reasons(service, cluster, wide=wide)
+
+
+def _print_reasons(service: ServiceHints, cluster: Sequence[Reason], *, wide: bool) -> None:
+    """Print the findings of a service, without those that all have in common."""
+    parts: list[ServiceHints | FamilyHints] = [service, *service.families]
+    if len(service.families) == 1:
+        titles = [service.service, ""]
+    else:
+        titles = [service.service, *(f"{service.service} {f.family}" for f in service.families)]
+    begun = False
+    for title, part in zip(titles, parts, strict=True):
+        told = [*part.findings, *(part.reasons if wide else ())]
+        told = [each for each in told if each not in cluster]
+        if not told:
+            continue
+        if title or not begun:
+            print_line()
+            print_line(Painted(title or service.service, Colour.BOLD))
+        print_reasons(told)
+        begun = True
+
+
+def _row(service: ServiceHints, family: FamilyHints, now: datetime | None) -> tuple[Text, ...]:
+    alarms = [
+        each for each in (*service.findings, *family.findings) if each.level is not Level.INFO
+    ]
+    worst = Colour.RED if any(a.level is Level.ERROR for a in alarms) else Colour.YELLOW
+    return (
+        service.service,
+        family.family,
+        _asks(service),
+        _carries(family),
+        _last(family.last_event, now),
+        Painted(str(len(alarms)), worst) if alarms else "-",
+    )
+
+
+def _asks(service: ServiceHints) -> str:
+    if not service.by:
+        return "nothing"
+    by, field = _WORDS.get(service.by), service.traffic_distribution
+    if by is None:
+        return f"{service.value} (field)"
+    return f"{service.value} ({by} over {field})" if field else f"{service.value} ({by})"
+
+
+def _carries(family: FamilyHints) -> str:
+    if not family.ready:
+        return "nothing is ready"
+    if not family.hinted:
+        return f"none of {family.ready}"
+    many = f"all {family.ready}" if family.hinted == family.ready else ""
+    zones = [f"{zone} {count}" for zone, count in family.zones.items()]
+    more = [f"{len(zones) - _ZONES} more zones"] if len(zones) > _ZONES else []
+    nodes = [f"{len(family.nodes)} nodes"] if family.nodes else []
+    places = ", ".join([*zones[:_ZONES], *more, *nodes])
+    return f"{many or f'{family.hinted} of {family.ready}'}: {places}"
+
+
+def _last(event: LastEvent | None, now: datetime | None) -> str:
+    if event is None:
+        return "-"
+    return f"{event.event.removeprefix(_EVENT)} {_when(event.time, now)}"
+
+
+def _when(time: str, now: datetime | None) -> str:
+    """Tell a time, or how long ago it was."""
+    if now is None:
+        return time
+    try:
+        then = datetime.fromisoformat(time)
+        seconds = max(int((now - then).total_seconds()), 0)
+    except (ValueError, TypeError):  # no time, or one without its zone
+        return time
+    unit, length = next((u for u in _UNITS if seconds >= u[1]), _UNITS[-1])
+    return f"{seconds // length}{unit} ago"
+
+
+def _threshold(family: FamilyHints) -> str:
+    found = [each.text for each in family.reasons if each.code == "hints-threshold"]
+    return found[0] if found else "-"

@@ -1,0 +1,90 @@
+"""JSON as plain Python values, and what may be asked of any of them.
+
+Law: nothing here knows Kubernetes. A value, once handed out, is never changed by anybody, so
+what is made of two values may share their parts.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+import msgspec
+
+from nearwise.server.patch.errors import bad_request
+
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+"""What JSON decodes to."""
+
+Object: TypeAlias = dict[str, Json]
+"""A JSON object; mostly a whole Kubernetes object."""
+
+
+class Absent(enum.Enum):
+    """The type of ABSENT."""
+
+    ABSENT = "absent"
+
+
+ABSENT: Final = Absent.ABSENT
+"""No value at all, which is not the same as null."""
+
+MAX_DEPTH: Final = 200
+"""How deep values may be nested. Kubernetes' own kinds stay below 20."""
+
+
+def same(one: Json, other: Json) -> bool:
+    """Whether two values are equal as JSON: 1 is 1.0, but true is not 1."""
+    if one != other:
+        return False
+    # Python takes true for 1. Encoding both is the fastest way to see that nobody did.
+    return _encoded(one) == _encoded(other) or _strictly_same(one, other)
+
+
+def encoded_size(value: Json) -> int:
+    """Return its size as compact JSON, in bytes."""
+    return len(msgspec.json.encode(value))
+
+
+def check_depth(value: Json) -> None:
+    """Raise PatchError (400) when it is nested deeper than MAX_DEPTH levels."""
+    level: list[Json] = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return
+    raise bad_request(f"nested deeper than {MAX_DEPTH} levels")
+
+
+def copied(value: Json) -> Json:
+    """Return a copy that shares nothing with it. It must not be nested too deep."""
+    if isinstance(value, dict):
+        return {name: copied(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [copied(inner) for inner in value]
+    return value
+
+
+def shown(value: Json) -> str:
+    """Return it as JSON text, for a message."""
+    return _encoded(value).decode()
+
+
+def _inside(value: Json) -> Iterable[Json]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _encoded(value: Json) -> bytes:
+    return msgspec.json.encode(value, order="deterministic")
+
+
+def _strictly_same(one: Json, other: Json) -> bool:
+    """Compare values that Python already takes for equal."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return all(_strictly_same(one[name], other[name]) for name in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return all(map(_strictly_same, one, other))
+    return isinstance(one, bool) == isinstance(other, bool)
