@@ -92,7 +92,8 @@ def test_findings_follow_by_service_and_what_all_share_comes_first() -> None:
         "\n"
         "shop/recommend\n"
         "  warning  hints are off: 2 ready for 3 zones; it needs at least 3 ready endpoints\n"
-        "  info     Kubernetes tells it as: Insufficient number of endpoints (2 endpoints, 3 zones),\n"
+        "  info     Kubernetes tells it as: Insufficient number of endpoints (2 endpoints, 3 "
+        "zones),\n"
         "           addressType: IPv4\n"
         "  info     with 2 ready there are no hints at these CPU shares; nearest with hints: 3\n"
     )
@@ -147,7 +148,7 @@ def test_an_unknown_service_is_refused_with_those_that_are_called_alike() -> Non
 
 
 def test_a_dump_without_services_says_so() -> None:
-    result = hints("-f", "-", stdin=b"apiVersion: v1\nkind: List\nitems: []\n")
+    result = hints("-f", "-", stdin=b"{apiVersion: v1, kind: Node, metadata: {name: n}}")
 
     assert (result.exit_code, result.stdout) == (Exit.FINE, "")
     assert result.stderr == "There are no services.\n"
@@ -260,8 +261,11 @@ def test_each_family_of_a_dual_stack_service_has_its_line_and_its_findings() -> 
 
 
 def test_nothing_that_a_terminal_would_act_on_comes_out() -> None:
-    zone = "\\x1b[31mred"
+    red = '"\\x1b[31mred"'
+    place = f"nodeName: n, zone: {red}, hints: {{forZones: [{{name: {red}}}]}},"
+    dump = (DUAL % "").replace("nodeName: n,", place)
 
-    result = hints("-f", "-", stdin=(DUAL % zone).encode())
+    result = hints("-f", "-", stdin=dump.encode())
 
+    assert "all 1: \\x1b[31mred 1" in result.stdout
     assert "\x1b" not in result.stdout
