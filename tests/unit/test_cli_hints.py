@@ -11,9 +11,12 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from fake_cluster import FakeCluster, serving
 from nearwise.cli import Exit, cli
 from nearwise.cli.hints_screen import print_hints
+from nearwise.client.dump import load
 from nearwise.insight.hints import hints_of
+from nearwise.insight.keep import kept
 from nearwise.insight.world import World
 from nearwise.model.codec import read
 from nearwise.slices.nodes import Nodes
@@ -81,6 +84,12 @@ def test_one_line_a_service_says_what_is_asked_for_what_is_there_and_the_last_ev
         ],
     }
     assert result.stderr == "Services that ask for no hints: 7 (--all shows them too).\n"
+
+
+def test_the_page_about_it_shows_what_is_printed() -> None:
+    page = (EXAMPLES.parent / "docs" / "hints.md").read_text()
+
+    assert hints("-f", SHOP).stdout.split("\n\n")[0] in page
 
 
 def test_findings_follow_by_service_and_what_all_share_comes_first() -> None:
@@ -226,6 +235,25 @@ def test_on_a_live_cluster_the_last_event_has_an_age(
     print_hints([found], (), now=datetime.fromisoformat(now).astimezone(UTC), wide=False)
 
     assert cells(capsys.readouterr().out.splitlines()[1])[-2] == age
+
+
+def test_a_live_cluster_is_read_like_a_dump_of_it_and_tells_how_long_ago(tmp_path: Path) -> None:
+    with serving(FakeCluster(kept(load([SHOP])))) as cluster:
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(
+            "current-context: test\n"
+            f"clusters: [{{name: c, cluster: {{server: '{cluster.server}'}}}}]\n"
+            "contexts: [{name: test, context: {cluster: c, namespace: shop}}]\n"
+        )
+        live = hints("--kubeconfig", str(kubeconfig))
+
+    dump = table(hints("-f", SHOP, "-n", "shop"))
+    assert {name: row[:3] for name, row in table(live).items()} == {
+        name: row[:3] for name, row in dump.items()
+    }
+    assert table(live)["shop/recommend"][3].startswith("Disabled ")
+    assert table(live)["shop/recommend"][3].endswith(" ago")
+    assert live.exit_code == Exit.FINDINGS
 
 
 DUAL = """

@@ -346,6 +346,25 @@ def test_an_external_name_gets_no_slices_even_with_a_selector() -> None:
     assert found.slices == ()
 
 
+def test_nothing_is_compared_with_nothing_for_a_service_or_a_slice_that_is_being_deleted() -> None:
+    stored = slice_of("s", endpoint("web-0"))
+    going = msgspec.structs.replace(
+        stored,
+        metadata=msgspec.structs.replace(
+            stored.metadata, deletion_timestamp="2026-01-01T00:00:00Z"
+        ),
+    )
+    pods = (pod("web-0"),)
+
+    service_goes = drift_from_scratch(
+        world(service(deleted=True), pods, (stored,)), Nodes(PLACES), WEB
+    )
+    slice_goes = drift_from_scratch(world(service(), pods, (going,)), Nodes(PLACES), WEB)
+
+    assert not service_goes.differs
+    assert texts(slice_goes) == ["web-0 (IPv4) is not listed and should be"]
+
+
 # --- What a snapshot cannot tell ----------------------------------------------------------
 
 

@@ -35,7 +35,7 @@ def test_the_endpoint_and_its_slice_are_told_by_the_backend() -> None:
     backend = next(iter(merge(service(), [slice_of(endpoint(7))], "IPv4").backends[HTTP]))
 
     assert (backend.endpoint, backend.slice_name) == ("10.0.0.7:8080", "web-1")
-    assert backend.label == "10.0.0.7:8080 (pod web-7)"
+    assert (backend.who, backend.label) == ("pod web-7", "10.0.0.7:8080 (pod web-7)")
     assert (backend.node_name, backend.zone, backend.zones, backend.nodes) == ("n1", "a", (), ())
 
 

@@ -20,9 +20,7 @@ def traffic(draw: st.DrawFn) -> tuple[list[Stream], list[str]]:
     amounts = draw(st.lists(st.integers(1, 1000), min_size=1, max_size=8))
     positions = st.sets(st.integers(0, len(zones) - 1)) if zones else st.just(set[int]())
     streams = [
-        Stream(
-            draw(st.sampled_from(ZONES)), amount / sum(amounts), tuple(sorted(draw(positions)))
-        )
+        Stream(draw(st.sampled_from(ZONES)), amount / sum(amounts), tuple(sorted(draw(positions))))
         for amount in amounts
     ]
     return streams, zones

@@ -5,6 +5,7 @@ Law: layout only. Every sentence comes from a reason; here are headings, columns
 
 from __future__ import annotations
 
+import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -70,7 +71,7 @@ def _print_part(part: Part, *, wide: bool) -> None:
     print_line()
     _print_endpoints(part.endpoints, wide=wide)
     print_line()
-    _print_wrapped(f"Assumed: {part.clients.text}.", Colour.DIM)
+    _print_wrapped(f"Assumed traffic: {part.clients.text}.", Colour.DIM)
     for why in part.notes:
         _print_wrapped(_sentence(why), Colour.DIM)
     if part.traffic is not Traffic.DNS:
@@ -80,7 +81,9 @@ def _print_part(part: Part, *, wide: bool) -> None:
 
 def _print_endpoints(rows: Sequence[Row], *, wide: bool) -> None:
     """Print who gets how much, the most first."""
-    ordered = sorted(rows, key=lambda row: (row.state != READY, -row.share))
+    ordered = sorted(
+        rows, key=lambda row: (row.state != READY, -round(row.share, 9), _natural(row.name))
+    )
     shown = ordered if wide else ordered[:_ROWS]
     most = max(row.share for row in rows)
     columns: dict[str, list[Text]] = {
@@ -99,10 +102,8 @@ def _print_endpoints(rows: Sequence[Row], *, wide: bool) -> None:
         columns["ADDRESS"] = [row.address for row in shown]
         columns["SLICE"] = [row.slice for row in shown]
     print_table(list(columns), zip(*columns.values(), strict=True))
-    if rest := ordered[len(shown) :]:
-        least, largest = min(row.share for row in rest), max(row.share for row in rest)
-        some = f"{_percent(least).strip()} to {_percent(largest).strip()}"
-        print_line(Painted(f"and {len(rest)} more with {some} each (-o wide)", Colour.DIM))
+    if more := len(ordered) - len(shown):
+        print_line(Painted(f"and {more} more (-o wide)", Colour.DIM))
 
 
 def _print_groups(part: Part, *, wide: bool) -> None:
@@ -111,7 +112,7 @@ def _print_groups(part: Part, *, wide: bool) -> None:
     table: list[list[Text]] = []
     for groups in _together(part.groups, wide=wide):
         group = groups[0]
-        names = _shortened(group.endpoints, wide=wide)
+        names = _shortened(sorted(group.endpoints, key=_natural), wide=wide)
         if not group.endpoints:
             names = "nobody"
         elif len(groups) > 1:
@@ -210,6 +211,11 @@ def _print_wrapped(text: str, colour: Colour) -> None:
 
 def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Order names as people do: web-2 before web-10."""
+    return [(int(word) if word.isdecimal() else -1, word) for word in re.split(r"(\d+)", name)]
 
 
 def _percent(share: float) -> str:

@@ -33,11 +33,10 @@ _ABOUT_SLICES: Final = frozenset(
 class Drift(msgspec.Struct, frozen=True):
     """What would change in the slices of one service, ``namespace/name``.
 
-    ``created``, ``updated`` and ``deleted`` name slices, ``reasons`` say why these are written.
-    ``differences`` go endpoint by endpoint, ``notes`` tell who else writes slices here, and
-    whether fewer would do.
-    ``unjudged`` is set, and nothing compared, when the snapshot lacks what slices are made of.
-    ``slices`` are all slices of the service as they would be after it.
+    ``slices`` are all slices of the service as they would be. ``created``, ``updated`` and
+    ``deleted`` name those that are written, ``reasons`` say why. ``differences`` go endpoint by
+    endpoint, ``notes`` tell who else writes slices here, and whether fewer would do. ``unjudged``
+    is set, and nothing compared, when the snapshot lacks what slices are made of.
     """
 
     service: str
@@ -84,13 +83,19 @@ def drift(world: World, nodes: Nodes, key: Key) -> Drift:
 def drift_from_scratch(world: World, nodes: Nodes, key: Key) -> Drift:
     """Compare the stored slices of a service with those that would be written if there were none.
 
-    Only slices of the controller that writes for the service are compared; their number and
-    names may differ, so none is named as created, updated or deleted.
+    Only slices of the controller that writes for the service are compared, as long as they are
+    not being deleted. Their number and names may differ, so none is named as created, updated or
+    deleted.
     """
     why_not = unjudged(world, key)
     plan = Plan() if why_not else next_sync(world, nodes, key, ())
     by = writer(world, key)
-    stored = [s for s in world.slices_of(key) if by and s.metadata.labels.get(MANAGED_BY) == by]
+    stored = [
+        slice_
+        for slice_ in world.slices_of(key)
+        if by and slice_.metadata.labels.get(MANAGED_BY) == by
+        if slice_.metadata.deletion_timestamp is None
+    ]
     service = world.services.get(key)
     going = service is not None and service.metadata.deletion_timestamp is not None
     compared = () if why_not or going else compare(stored, plan.creates)

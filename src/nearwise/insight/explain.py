@@ -1,15 +1,16 @@
 """Where traffic to a service goes, and why: one service of a world, explained.
 
 Law: nothing is decided here. ``asked`` and ``carried`` say which hints there should be and are,
-``parts`` who gets which endpoints and what that makes of the traffic, ``disagreements`` what does
-not fit together; this file puts it in order.
+``parts`` who gets which endpoints and what that makes of the traffic, ``hint_findings`` and
+``disagreements`` what is wrong; this file puts it in order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from nearwise.insight.carried import carried
+from nearwise.insight import hint_findings
+from nearwise.insight.carried import Carried, carried
 from nearwise.insight.clients import EVERYWHERE, NODES, assume, near, places
 from nearwise.insight.disagreements import disagreements, orphans
 from nearwise.insight.explanation import Explanation
@@ -19,8 +20,9 @@ from nearwise.model import EndpointSlice, Reason, Service, reason, wellknown
 from nearwise.model.errors import InputError
 from nearwise.model.reasons import Level
 from nearwise.routing import KUBE_PROXY, PROFILES, Profile, is_routed, merge, profile_for
-from nearwise.slices.asked import Mode, asked
+from nearwise.slices.asked import Asked, asked
 from nearwise.slices.endpoints import families_of
+from nearwise.slices.nodes import Nodes
 
 
 def explain(
@@ -58,8 +60,9 @@ def explain(
         *disagreements(world, service),
         *(why for each in hints for why in each.findings),
     ]
-    if wish.mode is not Mode.NONE and service.spec.internal_traffic_policy == "Local":
-        findings.append(reason("local-overrides-hints", value=wish.value))
+    if hints:
+        findings += hint_findings.of_service(service, wish, hints)
+        findings += _beside(world, service, wish, hints)
     return Explanation(
         service="/".join(key),
         type=service.spec.type or "ClusterIP",
@@ -78,6 +81,18 @@ def explain(
         ),
         findings=_once(findings),
     )
+
+
+def _beside(
+    world: World, service: Service, wish: Asked, hints: Iterable[Carried]
+) -> Iterator[Reason]:
+    """Yield what else is known of the hints, but Kubernetes' words only where no event has them."""
+    nodes = Nodes(world.objects.nodes)
+    for each in hints:
+        told = {why.facts.get("message") for why in each.reasons}
+        for why in hint_findings.of_family(world, nodes, service, wish, each):
+            if why.facts.get("message") not in told or why.code != "hints-event-text":
+                yield why
 
 
 def _ownerless(world: World, key: Key) -> Explanation:

@@ -32,6 +32,7 @@ from nearwise.slices.reconcile import reconcile, why_not_reconciled
 from nearwise.slices.schedulable import schedulable
 from nearwise.slices.thresholds import Nearness, granted, spans
 
+_ANNOTATIONS: Final = (TOPOLOGY_AWARE_HINTS, TOPOLOGY_MODE)
 _OFF_VALUES: Final = frozenset(["Disabled", "disabled"])  # documented as not asking for hints
 _STATE_TAINTS: Final = "node.kubernetes.io/"  # say how a node is, not for whom
 _LOOK_AHEAD: Final = 32  # endpoints more or fewer, when a number is looked for
@@ -63,7 +64,7 @@ def _cores(amounts: Iterable[tuple[str, int]]) -> dict[str, float]:
 
 def of_service(service: Service, wish: Asked, families: Sequence[Carried]) -> Iterator[Reason]:
     """Return what is to be said about the wish itself, and about the families together."""
-    for annotation in (TOPOLOGY_AWARE_HINTS, TOPOLOGY_MODE):
+    for annotation in _ANNOTATIONS:
         value = service.metadata.annotations.get(annotation)
         if value is not None and value not in {"Auto", "auto"} | _OFF_VALUES:
             yield reason("hints-annotation-unknown", annotation=annotation, value=value)
@@ -87,7 +88,7 @@ def of_family(
     slices = [s for s in world.slices_of(service.metadata.key) if s.address_type == found.family]
     codes = {each.code for each in found.findings}
     if wish.mode is Mode.SHARES and why_not_reconciled(service) is None:
-        yield from _refused(world, nodes, service, found)
+        yield from _refused(world, nodes, service, wish, found)
         yield from _stuck(service, found)
         yield from _not_counted(nodes.shares, slices)
         yield from _tolerated(world, nodes, service, found.family)
@@ -98,7 +99,9 @@ def of_family(
     yield from _stale(world, slices)
 
 
-def _refused(world: World, nodes: Nodes, service: Service, found: Carried) -> Iterator[Reason]:
+def _refused(
+    world: World, nodes: Nodes, service: Service, wish: Asked, found: Carried
+) -> Iterator[Reason]:
     """Say how Kubernetes tells of refused hints, and what the annotation keeps away with them."""
     told = f"addressType: {found.family}"
     events = next_sync(world, nodes, service.metadata.key).events
@@ -108,17 +111,18 @@ def _refused(world: World, nodes: Nodes, service: Service, found: Carried) -> It
     field = service.spec.traffic_distribution
     if not refusals or not is_known(field):
         return
-    annotations = service.metadata.annotations.keys() - {TOPOLOGY_AWARE_HINTS, TOPOLOGY_MODE}
-    kept = {name: service.metadata.annotations[name] for name in annotations}
-    without = msgspec.structs.replace(
-        service, metadata=msgspec.structs.replace(service.metadata, annotations=kept)
-    )
+    others = {
+        name: value
+        for name, value in service.metadata.annotations.items()
+        if name not in _ANNOTATIONS
+    }
+    metadata = msgspec.structs.replace(service.metadata, annotations=others)
+    without = msgspec.structs.replace(service, metadata=metadata)
     ready = _ready(_planned(world, nodes, without, found.family))
     if hinted := sum(each.hints is not None for each in ready):
-        annotation = service.metadata.annotations.keys() - annotations
         yield reason(
             "hints-annotation-refuses",
-            annotation=", ".join(sorted(annotation)),
+            annotation=wish.by,
             field=field,
             hinted=hinted,
             ready=len(ready),
@@ -157,8 +161,10 @@ def _tolerated(world: World, nodes: Nodes, service: Service, family: str) -> Ite
     """Say which hints there would be if only nodes counted on which the pods may run."""
     pods = world.pods_of(service)
     usable = _usable(world.nodes.values(), pods)
-    if {pod.spec.node_name for pod in pods} - usable.keys():
+    if {pod.spec.node_name for pod in pods} - usable.keys() - {""}:
         return  # the pods run where they may not: taints tell nothing then
+    if usable.keys() == world.nodes.keys():
+        return
     if zone_shares(usable.values()).cpu == nodes.shares.cpu:
         return
     counted = _by_zone(_planned(world, nodes, service, family))

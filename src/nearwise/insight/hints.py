@@ -91,7 +91,8 @@ def hints_of(world: World, nodes: Nodes, key: Key) -> ServiceHints:
     """Say what hints a service of the world has. ``nodes`` are those of the world."""
     service = world.services[key]
     wish = asked(service)
-    found = [carried(world, service, family, wish) for family in families_of(service)]
+    families = () if service.spec.type == "ExternalName" else families_of(service)
+    found = [carried(world, service, family, wish) for family in families]
     findings, reasons = _parted(wish.reasons, hint_findings.of_service(service, wish, found))
     return ServiceHints(
         "/".join(key),

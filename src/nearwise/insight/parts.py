@@ -256,9 +256,10 @@ def _without_hints(
 ) -> Shares:
     """Return the shares as if every client used all ready endpoints."""
     everybody = tuple(position for position, row in enumerate(rows) if row.state == READY)
-    return shares(
-        (Stream(s.zone, s.weight, everybody) for s in chain.from_iterable(streams)), zones
-    )
+    weights: dict[str, list[float]] = {}
+    for stream in chain.from_iterable(streams):
+        weights.setdefault(stream.zone, []).append(stream.weight)
+    return shares((Stream(zone, fsum(part), everybody) for zone, part in weights.items()), zones)
 
 
 def _port_line(port: ServicePort, pool: Pool) -> PortLine:

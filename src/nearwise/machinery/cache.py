@@ -105,10 +105,6 @@ class Cache(Generic[K]):
         """Walk over all objects in order of their keys."""
         return (self._objects[key] for key in sorted(self._objects))
 
-    def keys(self) -> list[ObjectKey]:
-        """Return all keys in order."""
-        return sorted(self._objects)
-
     def get(self, key: ObjectKey) -> K | None:
         """Return an object, or None if there is none of that name."""
         return self._objects.get(key)

@@ -3,21 +3,18 @@
 Law: here is decided what is asked, when, and what an answer means for the cache. Sending and
 decoding are the caller's. Nothing is remembered of a connection but what is in this file.
 
-States, and what leads from one to another (KEP-3157 for the streaming list, KEP-956 for bookmarks)::
+States, and what leads from one to another (KEP-3157: streaming lists, KEP-956: bookmarks)::
 
-                      refused, ended or silent before the end of the initial objects
-        STREAM ------------------------------------------------------------------> LIST
-    a watch that begins                                              pages of 500, each asked
-    with all objects                                                 for by the token of the last
-          |  ^                                                         |   |      ^
-          |  | gone (if streaming works)                     last page |   +------+
-          |  |                                                         |  next page; from the
-          |  +------------------------- WATCH <------------------------+  start if gone or refused
-          +---------------------------> changes since then,               |
-            bookmark: initial objects   from the version last seen        |
-            are complete                   |  ^  |  gone (if it does not) |
-                                           +--+  +------------------------+
-                                          ended, failed
+                 all objects, then the bookmark that ends them
+    STREAM ---------------------------------------------------> WATCH ---+
+      |  ^                                                      |  ^  ^  | ended or failed: from
+      |  +----------------- gone: list anew --------------------+  |  +--+ the version last seen
+      |                                                            |
+      | refused, ended early or silent: from now on by pages       |
+      v                                                            |
+    LIST ----------------------------------------------------------+
+     |  ^                     the last page
+     +--+ the next page; from the start if gone or refused
 
 What a failure means is in one table, ``_MOVES``; whatever is not in it is asked again as it was.
 Before that the machine waits: what the server asks for (``Retry-After``), else 0.8 s doubling to
@@ -47,13 +44,14 @@ _PAGE: Final = "500"  # objects, as client-go has it
 _WATCH_SECONDS: Final = 300.0  # to twice that, by lot, so that watches do not end all at once
 _OVERDUE: Final = 15.0  # seconds after which a watch that should have ended is held to be dead
 _SILENCE: Final = 30.0  # seconds without anything, before a streaming list is given up
+_LIST_SECONDS: Final = 60.0  # the API server's own limit for a request that is no watch
 _SHORT: Final = 1.0  # seconds; a watch that brings nothing and ends sooner is a failure
 
 _FIRST_DELAY: Final = 0.8
 _LONGEST_DELAY: Final = 30.0
 _CALM: Final = 120.0
 _MOST_DOUBLINGS: Final = 10
-_PATIENCE_WITH_THE_FUTURE: Final = 5  # times "Too large resource version", before listing anew
+_MOST_DOUBTS: Final = 5  # failures in a row that may be of the version's making
 
 _MOST_TOMBSTONES: Final = 1_000
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
@@ -84,7 +82,7 @@ class _Fault(StrEnum):
 
     GONE = "gone"  # 410: the version, or the token of the next page, is no longer known
     REFUSED = "refused"  # 400 or 422: the server does not understand the request
-    FUTURE = "future"  # 504: the server has not got so far yet
+    DOUBTFUL = "doubtful"  # too large a version, or 500: may pass, and may be so for ever
     OTHER = "other"
 
 
@@ -173,7 +171,7 @@ class ListWatch(Generic[K]):
             query = {"limit": _PAGE} if self._paged else {}
             if self._continue:
                 query["continue"] = self._continue
-            return Request(False, query, _SILENCE)
+            return Request(False, query, _LIST_SECONDS)
         seconds = int(_WATCH_SECONDS * (1 + self._lot()))
         query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
         if self._phase is Phase.STREAM:
@@ -197,9 +195,10 @@ class ListWatch(Generic[K]):
     def event(self, kind: str, obj: K) -> list[Delta[K]]:
         """Take in an event of a watch: ADDED, MODIFIED, DELETED or BOOKMARK.
 
-        The Status of an ERROR event goes to ``failed``. When this ends the phase, which is the
-        case if ``phase`` is LIST afterwards, the watch is to be closed.
+        The Status of an ERROR event goes to ``failed``. If ``phase`` is LIST afterwards the watch
+        is of no use, and is to be closed.
         """
+        assert self._phase is not Phase.LIST, "this watch was to be closed"
         self._hear()
         if self._phase is Phase.STREAM:
             return self._initial(kind, obj)
@@ -228,7 +227,7 @@ class ListWatch(Generic[K]):
         self._trouble = status or Status(message="the connection was lost")
         fault = _fault(self._trouble)
         move = _MOVES.get((self._phase, fault), _Move.AGAIN)
-        if fault is _Fault.FUTURE and self._failures >= _PATIENCE_WITH_THE_FUTURE:
+        if fault is _Fault.DOUBTFUL and self._failures >= _MOST_DOUBTS:
             move = _Move.ANEW
         details = self._trouble.details
         asked = retry_after or (details.retry_after_seconds if details else 0)
@@ -275,10 +274,12 @@ class ListWatch(Generic[K]):
 
     def _complete(self, version: str) -> list[Delta[K]]:
         """Make the cache what was collected, and go on from there."""
-        deltas = [self._cache.drop(k) for k in self._cache.keys() if k not in self._collected]
+        seen = [obj.metadata.key for obj in self._cache]
+        lost = [key for key in seen if key not in self._collected]
+        deltas = [self._cache.drop(key) for key in lost]
         for key in sorted(self._collected):
             held, obj = self._cache.get(key), self._collected[key]
-            if not held or held.metadata.resource_version != obj.metadata.resource_version:
+            if held is None or held.metadata.resource_version != obj.metadata.resource_version:
                 deltas += self._put(obj)
         self._collected = {}
         self._tombstones.clear()
@@ -292,8 +293,8 @@ class ListWatch(Generic[K]):
     def _changed(self, obj: K) -> list[Delta[K]]:
         key = obj.metadata.key
         held = self._cache.get(key)
-        known = held.metadata.resource_version if held else self._tombstones.get(key, "")
-        if not _is_later(obj.metadata.resource_version, known):
+        known = held.metadata.resource_version if held else self._tombstones.get(key)
+        if known is not None and not _is_later(obj.metadata.resource_version, known):
             return []
         self._tombstones.pop(key, None)
         return self._put(self._trim(obj))
@@ -332,15 +333,20 @@ class ListWatch(Generic[K]):
 def _fault(status: Status) -> _Fault:
     if status.code == 410 or status.reason in ("Expired", "Gone"):
         return _Fault.GONE
-    causes = status.details.causes if status.details else ()
-    # Servers before 1.19 say it in the message only.
-    if "Too large resource version" in status.message or any(
-        cause.reason == "ResourceVersionTooLarge" for cause in causes
-    ):
-        return _Fault.FUTURE
+    if status.code == 500 or _is_too_large(status):
+        return _Fault.DOUBTFUL
     if status.code in (400, 422):
         return _Fault.REFUSED
     return _Fault.OTHER
+
+
+def _is_too_large(status: Status) -> bool:
+    """Tell whether the server has not come to the version asked for, or never will."""
+    causes = status.details.causes if status.details else ()
+    # Servers before 1.19 say it in the message only.
+    return "Too large resource version" in status.message or any(
+        cause.reason == "ResourceVersionTooLarge" for cause in causes
+    )
 
 
 def _is_later(version: str, than: str) -> bool:

@@ -272,12 +272,10 @@ def _name(item: _Item) -> str:
     try:
         plain = tree(item.content)
     except (InputError, RecursionError):
-        return item.kind
-    if not isinstance(plain, dict):
-        return item.kind
-    metadata = plain.get("metadata")
-    if not isinstance(metadata, dict):
-        metadata = {}
-    key = [part for part in map(metadata.get, ["namespace", "name"]) if isinstance(part, str)]
-    kind = plain.get("kind")
+        plain = None
+    fields = plain if isinstance(plain, dict) else {}
+    metadata = fields.get("metadata")
+    named = metadata if isinstance(metadata, dict) else {}
+    key = [part for part in map(named.get, ["namespace", "name"]) if isinstance(part, str)]
+    kind = fields.get("kind")
     return " ".join(filter(None, [kind if isinstance(kind, str) else item.kind, "/".join(key)]))

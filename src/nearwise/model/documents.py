@@ -169,14 +169,11 @@ def _narrowed(text: bytes, path: Path) -> tuple[int, bytes, Path]:
     """Go down into items as far as the path does: lines before, the item's text, path in it."""
     before = 0
     while path:
-        try:
-            if isinstance(path[0], int):
-                raw, path = msgspec.json.decode(text, type=list[msgspec.Raw])[path[0]], path[1:]
-            elif path[0] == "items" and isinstance(path[1], int):
-                raw, path = msgspec.json.decode(text, type=_Items).items[path[1]], path[2:]
-            else:
-                break
-        except (msgspec.MsgspecError, LookupError):
+        if isinstance(path[0], int):
+            raw, path = msgspec.json.decode(text, type=list[msgspec.Raw])[path[0]], path[1:]
+        elif path[0] == "items" and len(path) > 1 and isinstance(path[1], int):
+            raw, path = msgspec.json.decode(text, type=_Items).items[path[1]], path[2:]
+        else:
             break
         before += text.count(b"\n", 0, text.find(bytes(raw)))
         text = bytes(raw)

@@ -534,8 +534,8 @@ CATALOGUE: Final[dict[str, Entry]] = {
         (
             "port-not-offered",
             _W,
-            "the service asks for port {port} ({protocol}), but {slices} offer {offered}: name and "
-            "protocol must be the same",
+            "the service asks for port {port} ({protocol}); its slices ({slices}) offer {offered}: "
+            "name and protocol must be the same",
         ),
         (
             "endpoint-contested",

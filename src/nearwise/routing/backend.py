@@ -28,10 +28,15 @@ class Backend(msgspec.Struct, frozen=True, gc=False):
         return f"{address}:{self.port}"
 
     @property
+    def who(self) -> str:
+        """What is behind it, ``pod web-2``; empty when that is not told."""
+        target = self.target
+        return f"{target.kind.lower()} {target.name}".strip() if target else ""
+
+    @property
     def label(self) -> str:
         """How a sentence names it: ``10.0.0.1:80 (pod web-2)``."""
-        target = self.target
-        return f"{self.endpoint} ({target.kind.lower()} {target.name})" if target else self.endpoint
+        return f"{self.endpoint} ({self.who})" if self.who else self.endpoint
 
     @property
     def ready(self) -> bool:

@@ -7,7 +7,7 @@ claims is worked out when that slice changes, and only then.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -29,7 +29,7 @@ class ServiceView(msgspec.Struct, frozen=True, gc=False, eq=False):
     slices: Mapping[str, EndpointSlice]
     backends: Mapping[PortKey, Pool]
 
-    def changed(self, put: Iterable[EndpointSlice] = (), drop: Iterable[str] = ()) -> ServiceView:
+    def changed(self, put: Iterable[EndpointSlice] = (), drop: Collection[str] = ()) -> ServiceView:
         """Return the view after slices came or changed (``put``) and went (``drop``, by name).
 
         The work grows with the slices that are named, not with those that are there.
@@ -153,9 +153,7 @@ def _contests(view: ServiceView) -> Iterator[Reason]:
 
 def _claim(backend: Backend) -> str:
     """Say who claims an address: ``pod web-2 (slice web-abc)``."""
-    target = backend.target
-    who = f"{target.kind.lower()} {target.name}" if target else "an endpoint without target"
-    return f"{who} (slice {backend.slice_name})"
+    return f"{backend.who or 'an endpoint without target'} (slice {backend.slice_name})"
 
 
 def _written(port_name: str) -> str:

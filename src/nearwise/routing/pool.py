@@ -23,6 +23,7 @@ _RUN: Final = 64
 """Claims in a run of a large pool: few enough to do one over quickly, enough to have few runs."""
 
 _address = attrgetter("address")
+_slice_name = attrgetter("slice_name")
 _place = attrgetter("address", "port")
 _place_and_slice = attrgetter("address", "port", "slice_name")
 _zones = attrgetter("for_zones")
@@ -103,26 +104,25 @@ class Pool(msgspec.Struct, frozen=True, gc=False, eq=False):
     def __len__(self) -> int:
         return sum([len(run.winners) for run in self.runs])
 
-    def changed(self, removed: Iterable[Backend], added: list[Backend]) -> Pool:
+    def changed(self, removed: Sequence[Backend], added: list[Backend]) -> Pool:
         """Return the pool after some slices changed; it takes over the list ``added``.
 
         ``removed`` is all that these slices claimed until now, ``added`` what they claim now.
         """
-        if not self.runs:
+        stale = set(map(_slice_name, removed))
+        if len(self.runs) < 2:
+            for run in self.runs:
+                added.extend([old for old in run.claims if old.slice_name not in stale])
             return Pool(_runs(added))
-        touched: dict[int, list[Backend]] = {}
-        stale = set()
-        for backend in removed:
-            stale.add(backend.slice_name)
-            touched.setdefault(self._run_of(backend), [])
+        touched: dict[int, list[Backend]] = {self._run_of(backend): [] for backend in removed}
         for backend in added:
             touched.setdefault(self._run_of(backend), []).append(backend)
         runs = list(self.runs)
         for index, claims in sorted(touched.items(), reverse=True):
-            claims += [old for old in runs[index].claims if old.slice_name not in stale]
+            claims.extend([old for old in runs[index].claims if old.slice_name not in stale])
             after = index + 1
             while len(claims) < _RUN // 2 and after < len(runs):
-                claims += runs[after].claims
+                claims.extend(runs[after].claims)
                 after += 1
             runs[index:after] = _runs(claims)
         return Pool(tuple(runs))

@@ -187,8 +187,10 @@ def _why_not_routed(service: Service) -> Reason:
 def _why_near(chosen: Selection) -> Iterator[Reason]:
     ready, mode = chosen.pool.facts.ready, chosen.mode
     if not ready:
-        code = "route-nobody" if mode is Mode.NONE else "route-terminating"
-        yield reason(code, draining=len(chosen.cluster))
+        if mode is Mode.TERMINATING:
+            yield reason("route-terminating", draining=len(chosen.cluster))
+        else:
+            yield reason("route-nobody")
         return
     preferences = chosen.profile.preferences(chosen.service)
     unread = [

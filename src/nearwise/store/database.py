@@ -52,6 +52,7 @@ COMMIT;
 """
 _INSERT = "INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?)"
 _DELETE = "DELETE FROM versions WHERE revision = ?"
+_COMPACTED = "SELECT revision FROM compaction"
 _LOAD = "SELECT revision, resource, namespace, name, deleted, value FROM versions ORDER BY revision"
 
 
@@ -79,11 +80,11 @@ class Database:
         gc.disable()
         try:
             with _told(self.path):
-                (compacted,) = self._connection.execute(
-                    "SELECT revision FROM compaction"
-                ).fetchone()
-                rows = self._connection.execute(_LOAD)
-                return RevisionLog.restored(_versions(rows), compacted, limits)
+                compaction = self._connection.execute(_COMPACTED).fetchone()
+                if compaction is None:
+                    raise ValueError("it does not say up to where it is compacted")
+                versions = _versions(self._connection.execute(_LOAD))
+                return RevisionLog.restored(versions, compaction[0], limits)
         finally:
             if collecting:
                 gc.enable()

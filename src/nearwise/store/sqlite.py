@@ -42,6 +42,7 @@ class SqliteStore(Store):
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="nearwise-store")
         self._gathering = _Batch()
         self._committing = self._gathering
+        self._due = False
         self._committer: asyncio.Task[None] | None = None
 
     async def write(self, change: Change) -> Event:
@@ -75,18 +76,20 @@ class SqliteStore(Store):
         """Finish the writes under way and close the file."""
         self._refuse("the store is closed")
         if self._committer is not None:
-            await self._committer
+            await asyncio.wait([self._committer])
+        await asyncio.to_thread(self._thread.shutdown)
         await asyncio.to_thread(self._database.close)
-        self._thread.shutdown()
 
     def _start(self) -> None:
-        """Have commits made until nothing is left to write."""
+        """Have a commit made of what gathers until it begins."""
+        self._due = True
         if self._committer is None:
             self._committer = asyncio.create_task(self._commit())
 
     async def _commit(self) -> None:
         loop = asyncio.get_running_loop()
-        while True:
+        while self._due:
+            self._due = False
             batch = self._committing = self._gathering
             self._gathering = _Batch()
             unreadable, self._unreadable = self._unreadable, []
@@ -101,8 +104,6 @@ class SqliteStore(Store):
             self._unreadable += self._log.compact()  # goes with the next writes
             batch.settled.set()
             await asyncio.sleep(0)  # who was answered may write again into the next commit
-            if not self._gathering.events:
-                break
         self._committer = None
 
     def _fail(self, error: Exception) -> None:

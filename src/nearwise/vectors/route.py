@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from nearwise.model import EndpointSlice, Service
+from nearwise.model.codec import from_dict
 from nearwise.model.wellknown import ZONE
 from nearwise.routing import Backend, Client, is_routed, merge, select
 
@@ -23,10 +24,9 @@ def answer(raw: object) -> dict[str, Any]:
     """Answer one recorded question in the shape of the record, by ``portName/PROTOCOL``.
 
     A question has a ``service``, its ``slices``, the client's ``nodeName`` and ``nodeLabels``, and
-    the ``ipFamily``. A service that proxies do nothing for has no ports in the answer. Raises
-    msgspec.ValidationError for what is not such a question.
+    the ``ipFamily``. A service that proxies do nothing for has no ports in the answer.
     """
-    question = msgspec.convert(raw, _Input)
+    question = from_dict(raw, _Input)
     service = question.service
     if not is_routed(service):
         return {}

@@ -158,8 +158,9 @@ _KINDS: Final = {
 
 def _kind_of(raw: Mapping[str, Any]) -> str:
     """Guess what a body is meant to be, by its kind, else by its version."""
-    if raw.get("kind") in _KINDS:
-        return str(raw["kind"])
+    kind = raw.get("kind")
+    if isinstance(kind, str) and kind in _KINDS:
+        return kind
     return "Service" if raw.get("apiVersion") == "v1" else "EndpointSlice"
 
 

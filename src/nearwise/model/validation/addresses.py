@@ -50,10 +50,8 @@ def strict_ip(path: str, text: str) -> Errors:
 
 
 def usable_ip(path: str, text: str) -> Errors:
-    """Refuse addresses that no endpoint and no external traffic can have."""
-    address = parsed(text)
-    if address is None:
-        return [invalid(path, text, "must be a valid IP address")]
+    """Refuse what is an address, but one that no endpoint and no outside traffic can have."""
+    address = ipaddress.ip_address(_without_zeros(text))
     multicast = _MULTICAST[address.version]
     refused = [
         (address.is_unspecified, f"may not be unspecified ({text})"),

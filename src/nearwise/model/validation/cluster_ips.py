@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from nearwise.model.core import Service, ServiceSpec
 from nearwise.model.validation.addresses import is_ipv6, legacy_ip
-from nearwise.model.validation.fields import Errors, duplicate, invalid, not_supported, required
+from nearwise.model.validation.fields import Errors, duplicate, invalid, not_supported
 
 FAMILIES: Final = ("IPv4", "IPv6")
 NONE: Final = "None"
@@ -57,25 +57,19 @@ def with_families(
     if spec.type == "ExternalName" or (old and _unchanged_preference(spec, old.spec)):
         return new, []
     spec = replace(spec, ip_family_policy=spec.ip_family_policy or _default_policy(spec, old))
-    errors = validate_cluster_ips(spec, old.spec if old else None)
-    if not errors:
-        if old:
-            spec, errors = _shrunk(spec, old.spec)
-        errors += _too_many_for_single_stack(spec)
-        spec, inferred = _families_of_ips(spec, cluster)
-        errors += inferred
-    if not errors and spec.cluster_ip == NONE and not spec.selector:
-        # Somebody else brings the endpoints, of whatever family.
-        families = spec.ip_families or tuple(cluster[:1])
-        if spec.ip_family_policy != _SINGLE:
-            families = _both(families)
-        return replace(new, spec=replace(spec, ip_families=families)), []
-    if not errors:
-        errors = _not_in_cluster(spec, cluster)
-    if errors:
+    if errors := validate_cluster_ips(spec, old.spec if old else None):
+        return new, errors
+    spec, errors = _shrunk(spec, old.spec) if old else (spec, [])
+    errors += _too_many_for_single_stack(spec)
+    spec, inferred = _families_of_ips(spec, cluster)
+    if errors := [*errors, *inferred]:
+        return new, errors
+    # Without a selector somebody else brings the endpoints, of whatever family.
+    is_free = spec.cluster_ip == NONE and not spec.selector
+    if not is_free and (errors := _not_in_cluster(spec, cluster)):
         return new, errors
     families = spec.ip_families or tuple(cluster[:1])
-    if spec.ip_family_policy != _SINGLE and len(cluster) == 2:
+    if spec.ip_family_policy != _SINGLE and (is_free or len(cluster) == 2):
         families = _both(families)
     return replace(new, spec=replace(spec, ip_families=families)), []
 
@@ -196,9 +190,7 @@ def validate_cluster_ips(spec: ServiceSpec, old: ServiceSpec | None) -> Errors:
 
 
 def _same_first(spec: ServiceSpec) -> Errors:
-    if spec.cluster_ip and not spec.cluster_ips:
-        return [required(_IPS)]
-    if spec.cluster_ip and spec.cluster_ips[0] != spec.cluster_ip:
+    if spec.cluster_ip and spec.cluster_ip not in spec.cluster_ips[:1]:
         return [invalid(_IPS, spec.cluster_ips, "first value must match `clusterIP`")]
     if spec.cluster_ips and not spec.cluster_ip:
         detail = "must be empty when `clusterIP` is not specified"
@@ -218,33 +210,21 @@ def _wrong_ips(ips: Sequence[str], known: Sequence[str]) -> Errors:
 
 
 def validate_cluster_ips_update(spec: ServiceSpec, old: ServiceSpec) -> Errors:
-    """Check that addresses and families once given stay, and that the second goes on request."""
+    """Check that addresses and families once given stay."""
     if "ExternalName" in (spec.type, old.type):
         return []
     headless, was_headless = is_headless(spec), is_headless(old)
     errors: Errors = []
     if not (headless and was_headless):
-        errors += _kept(spec, spec.cluster_ips, old.cluster_ips, _IPS, "clusterIP")
+        errors += _kept(spec.cluster_ips, old.cluster_ips, _IPS)
     if not (headless or was_headless):
-        errors += _kept(spec, spec.ip_families, old.ip_families, _FAMILIES, "ipFamily")
+        errors += _kept(spec.ip_families, old.ip_families, _FAMILIES)
     return errors
 
 
-def _kept(
-    spec: ServiceSpec, now: Sequence[str], before: Sequence[str], path: str, what: str
-) -> Errors:
-    if len(now) == len(before):
-        return [
-            invalid(f"{path}[{place}]", now, "may not change once set")
-            for place, (after, first) in enumerate(zip(now, before, strict=True))
-            if after != first
-        ]
-    errors: Errors = []
-    if not now:
-        errors.append(invalid(f"{path}[0]", now, f"primary {what} can not be unset"))
-    elif before and now[0] != before[0]:
-        errors.append(invalid(f"{path}[0]", now, "may not change once set"))
-    if len(now) == 1 and len(before) == 2 and spec.ip_family_policy != _SINGLE:
-        detail = f"must be set to 'SingleStack' when releasing the secondary {what}"
-        errors.append(invalid(_POLICY, spec.ip_family_policy, detail))
-    return errors
+def _kept(now: Sequence[str], before: Sequence[str], path: str) -> Errors:
+    return [
+        invalid(f"{path}[{place}]", now, "may not change once set")
+        for place, (after, first) in enumerate(zip(now, before, strict=False))
+        if after != first
+    ]

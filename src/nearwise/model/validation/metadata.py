@@ -48,8 +48,6 @@ def validate_metadata_update(new: ObjectMeta, old: ObjectMeta) -> Errors:
             f"[]string{{{words}}}"
         )
         errors.append(forbidden("metadata.finalizers", detail))
-    if new.generation < old.generation:
-        errors.append(invalid("metadata.generation", new.generation, "must not be decremented"))
     for field, after, before in [
         ("name", new.name, old.name),
         ("namespace", new.namespace, old.namespace),

@@ -1,6 +1,7 @@
 """What a valid Service is (``v1``, recorded behaviour of Kubernetes 1.36).
 
-Law: the order of the checks is the API server's, for it is the order of the causes.
+Law: the order of the checks is the API server's, for it is the order of the causes. A service
+comes here with defaults and addresses filled in, so nothing that those fill is missed here.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from nearwise.model import names
-from nearwise.model.core import Service, ServicePort, ServiceSpec, SessionAffinityConfig
+from nearwise.model.core import Service, ServicePort, ServiceSpec
 from nearwise.model.defaults import is_reached_from_outside
 from nearwise.model.names import Complaints
 from nearwise.model.validation.addresses import legacy_cidr, legacy_ip, usable_ip
@@ -183,29 +184,14 @@ def _port_name(text: str) -> Complaints:
 
 def _affinity(spec: ServiceSpec) -> Errors:
     errors = one_of("spec.sessionAffinity", spec.session_affinity, _AFFINITIES)
-    path = "spec.sessionAffinityConfig"
-    if spec.session_affinity == "ClientIP":
-        return [*errors, *_affinity_config(path, spec.session_affinity_config)]
-    if spec.session_affinity == "None" and spec.session_affinity_config is not None:
-        detail = "must not be set when session affinity is None"
-        return [*errors, forbidden(path, detail)]
+    config = spec.session_affinity_config
+    if spec.session_affinity == "ClientIP" and config and config.client_ip:
+        path = "spec.sessionAffinityConfig.clientIP.timeoutSeconds"
+        seconds = config.client_ip.timeout_seconds or 0
+        if not 0 < seconds <= _MAX_AFFINITY_SECONDS:
+            detail = f"must be greater than 0 and less than {_MAX_AFFINITY_SECONDS}"
+            errors.append(invalid(path, seconds, detail))
     return errors
-
-
-def _affinity_config(path: str, config: SessionAffinityConfig | None) -> Errors:
-    detail = "when session affinity type is ClientIP"
-    if config is None:
-        return [required(path, detail)]
-    if config.client_ip is None:
-        return [required(f"{path}.clientIP", detail)]
-    path = f"{path}.clientIP.timeoutSeconds"
-    seconds = config.client_ip.timeout_seconds
-    if seconds is None:
-        return [required(path, detail)]
-    if not 0 < seconds <= _MAX_AFFINITY_SECONDS:
-        detail = f"must be greater than 0 and less than {_MAX_AFFINITY_SECONDS}"
-        return [invalid(path, seconds, detail)]
-    return []
 
 
 def _external_ips(spec: ServiceSpec, before: ServiceSpec) -> Errors:
@@ -287,8 +273,6 @@ def _load_balancer(spec: ServiceSpec) -> Errors:
     balanced = spec.type == "LoadBalancer"
     if spec.allocate_load_balancer_node_ports is not None and not balanced:
         errors.append(forbidden("spec.allocateLoadBalancerNodePorts", _ONLY_LOAD_BALANCER))
-    if spec.allocate_load_balancer_node_ports is None and balanced:
-        errors.append(required("allocateLoadBalancerNodePorts"))
     if spec.load_balancer_class is not None:
         path = "spec.loadBalancerClass"
         if balanced:
@@ -308,7 +292,7 @@ def _external_policy(spec: ServiceSpec) -> Errors:
         errors.append(invalid(path, policy, detail))
     path, port = "spec.healthCheckNodePort", spec.health_check_node_port
     if needs_health_check(spec):
-        errors += _number(path, port) if port else [required(path)]
+        errors += _number(path, port)
     elif port:
         detail = (
             "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
@@ -318,11 +302,10 @@ def _external_policy(spec: ServiceSpec) -> Errors:
 
 
 def _internal_policy(spec: ServiceSpec) -> Errors:
-    path, policy = "spec.internalTrafficPolicy", spec.internal_traffic_policy
-    if policy is None:
-        needed = spec.type in ("ClusterIP", "NodePort", "LoadBalancer")
-        return [required(path)] if needed else []
-    return [] if policy in _POLICIES else [not_supported(path, policy, _POLICIES)]
+    policy = spec.internal_traffic_policy
+    if policy is None or policy in _POLICIES:
+        return []
+    return [not_supported("spec.internalTrafficPolicy", policy, _POLICIES)]
 
 
 def _distribution(spec: ServiceSpec) -> Errors:

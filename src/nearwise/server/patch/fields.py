@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -114,13 +114,13 @@ def _step(name: str) -> str | None:
     if sort not in _SORTS:
         return None
     try:
-        value = msgspec.json.decode(content, type=_SORTS[sort])
+        value: Json = msgspec.json.decode(content, type=_SORTS[sort])
     except msgspec.MsgspecError as error:
         raise bad_request(f"managedFields: {name!r} is no step to a field: {error}") from None
     return sort + shown(value)
 
 
-_SORTS: Final = {"k:": dict, "v:": object, "i:": int}
+_SORTS: Final[dict[str, Any]] = {"k:": dict, "v:": Any, "i:": int}
 """Types of steps with JSON in them, and of what: a list item's key, its value, its index."""
 
 

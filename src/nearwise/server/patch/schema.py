@@ -13,6 +13,8 @@ from typing import Final
 
 import msgspec
 
+from nearwise.server.patch.values import Object
+
 
 class Shape(msgspec.Struct, frozen=True):
     """How a value is merged."""
@@ -56,6 +58,12 @@ def shape_of(api_version: str, kind: str) -> Shape:
     """Return the rules of a kind: by its group, whatever its version."""
     group = api_version.rpartition("/")[0]
     return _KINDS.get((group, kind), _ONLY_METADATA)
+
+
+def kind_of(obj: Object) -> tuple[str, str]:
+    """Return ``apiVersion`` and ``kind`` of an object, empty where it says nothing."""
+    version, kind = obj.get("apiVersion"), obj.get("kind")
+    return (version if isinstance(version, str) else "", kind if isinstance(kind, str) else "")
 
 
 def _map(*keys: str, merge_key: str | None = None, item: Shape = PLAIN) -> Shape:

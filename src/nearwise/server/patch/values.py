@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from nearwise.server.patch.errors import bad_request
+from nearwise.server.patch.errors import PatchError, bad_request
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 """What JSON decodes to."""
@@ -47,14 +47,21 @@ def encoded_size(value: Json) -> int:
     return len(msgspec.json.encode(value))
 
 
+def depth(value: Json) -> int:
+    """Return how many objects and lists are nested in each other; 0 for a plain value."""
+    levels = 0
+    level = [value] if isinstance(value, (dict, list)) else []
+    while level:
+        levels += 1
+        inside = (inner for outer in level for inner in _inside(outer))
+        level = [inner for inner in inside if isinstance(inner, (dict, list))]
+    return levels
+
+
 def check_depth(value: Json) -> None:
-    """Raise PatchError (400) when it is nested deeper than MAX_DEPTH levels."""
-    level: list[Json] = [value]
-    for _ in range(MAX_DEPTH + 1):
-        level = [inner for outer in level for inner in _inside(outer)]
-        if not level:
-            return
-    raise bad_request(f"nested deeper than {MAX_DEPTH} levels")
+    """Raise PatchError (400) when it is nested deeper than MAX_DEPTH."""
+    if depth(value) > MAX_DEPTH:
+        raise bad_request(f"nested deeper than {MAX_DEPTH} levels")
 
 
 def copied(value: Json) -> Json:
@@ -64,6 +71,31 @@ def copied(value: Json) -> Json:
     if isinstance(value, list):
         return [copied(inner) for inner in value]
     return value
+
+
+def patch_object(patch: Json) -> Object:
+    """Return a patch that has to be an object. Raises PatchError (400), in Kubernetes' words."""
+    check_depth(patch)
+    if isinstance(patch, dict):
+        return patch
+    raise wrong_type(patch, "map[string]interface {}")
+
+
+def wrong_type(patch: Json, expected: str) -> PatchError:
+    """400: a part of a patch is not of the type (of Go) that it has to have."""
+    sort = next(name for name, types in _SORTS.items() if isinstance(patch, types))
+    text = f"json: cannot unmarshal {sort} into Go value of type {expected}"
+    return bad_request(f"error decoding patch: {text}")
+
+
+_SORTS: Final[dict[str, type | tuple[type, ...]]] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "bool": bool,
+    "number": (int, float),
+    "null": type(None),
+}
 
 
 def shown(value: Json) -> str:
