@@ -23,7 +23,7 @@ _WIDTH: Final = 100
 _BAR: Final = 10  # characters of the longest bar
 _ROWS: Final = 16  # endpoints, and groups of clients, that are shown unless wide
 _ROOM: Final = 42  # characters for a list of endpoints, unless wide
-_LESS_ROOM: Final = 30  # and of nodes
+_LESS_ROOM: Final = 27  # and of nodes
 
 _COLOURS: Final = {Level.WARNING: Colour.YELLOW, Level.ERROR: Colour.RED}
 _TRAFFIC: Final = {
@@ -269,8 +269,9 @@ def _clients(groups: Sequence[Group], *, wide: bool) -> str:
     told = []
     for zone, nodes in sorted(zones.items()):
         text = f"{zone or 'no zone'}: {', '.join(sorted(nodes))}"
-        fits = wide or len(nodes) == 1 or len(text) <= _LESS_ROOM
-        told.append(text if fits else f"{zone or 'no zone'}: {len(nodes)} nodes")
+        if not wide and len(text) > _LESS_ROOM:
+            text = f"{zone or 'no zone'}: {len(nodes)} nodes" if len(nodes) > 1 else nodes[0]
+        told.append(text)
     return "; ".join(told)
 
 

@@ -112,8 +112,9 @@ def reconcile(
 class ServiceSlices:
     """The slices of one service, remembered: changes go in, plans come out.
 
-    A plan changes nothing here. After it was carried out, ``commit`` it, or put in each slice as
-    the API server returned it; what was not written is in the next plan again.
+    A plan changes nothing here. After it was carried out, ``commit`` it, or tell each slice as the
+    API server returned it (``wrote``, ``drop_slice``); what was not written is in the next plan
+    again, and so is what came up meanwhile.
     """
 
     def __init__(self, service: Service, nodes: Nodes, *, rules: Rules = _RULES) -> None:
@@ -169,26 +170,32 @@ class ServiceSlices:
         for family in self._families.values():
             family.drop_slice(name)
 
-    def put_pods(self, pods: Iterable[Pod]) -> None:
-        """Take in new or changed pods that the service selects."""
+    def put_pods(self, pods: Iterable[Pod]) -> bool:
+        """Take in new or changed pods that the service selects; say whether it matters."""
         place, placed, known = self._rule.place, self._placed, self._pods
         remarks = self._remarks
         families = tuple(self._families.values())
+        matters = False
         for pod in pods:
             name = pod.metadata.name
-            if name in known:
-                self.drop_pod(name)
-            known[name] = pod
             where = place(pod)
+            if name in known:
+                before = known[name]
+                if where == placed.get(name) and before.spec.node_name == pod.spec.node_name:
+                    known[name] = pod
+                    continue
+                self.drop_pod(name)
+            matters = True
+            known[name] = pod
+            placed[name] = where
             if where.reasons:
                 remarks[name] = where.reasons
-            if where.ports is None:
-                continue
-            placed[name] = where
-            for family, endpoint in zip(families, where.endpoints):  # noqa: B905 (same length; hot)
-                family.add(name, where.ports, endpoint)
+            if where.ports is not None:
+                for family, endpoint in zip(families, where.endpoints):  # noqa: B905 (hot, equal)
+                    family.add(name, where.ports, endpoint)
             if self._pods_on is not None:
                 self._pods_on.setdefault(pod.spec.node_name, set()).add(name)
+        return matters
 
     def drop_pod(self, name: str) -> None:
         """Forget a pod that is gone or is selected no longer."""
@@ -269,12 +276,16 @@ class ServiceSlices:
             memory=memory,
         )
 
+    def wrote(self, slice_: EndpointSlice) -> None:
+        """Take note of one slice that was written as a plan asked for it."""
+        self._put_slice(slice_, ours=True)
+
     def commit(self, plan: ServicePlan) -> None:
-        """Take note that all of a plan was written."""
+        """Take note that all of a plan was written, and that nothing else happened meanwhile."""
         for slice_ in plan.deletes:
             self.drop_slice(slice_.metadata.name)
         for slice_ in (*plan.updates, *plan.creates):
-            self._put_slice(slice_, ours=True)
+            self.wrote(slice_)
         if self._service.metadata.deletion_timestamp is None:  # else something was left out
             for family in self._families.values():
                 family.settle()
