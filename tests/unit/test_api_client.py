@@ -13,19 +13,12 @@ from msgspec.structs import replace
 
 from fake_cluster import Answer, FakeCluster, serving, status
 from nearwise import __version__
-from nearwise.client.api import (
-    ENDPOINT_SLICES,
-    NODES,
-    PODS,
-    SERVICES,
-    Api,
-    Resource,
-    tls_context,
-)
+from nearwise.client.api import Api, tls_context
 from nearwise.client.credentials import Fixed, Identity, Secret, TokenFile, bearer
 from nearwise.client.errors import ClusterError, ForbiddenError
 from nearwise.client.kubeconfig import Access
 from nearwise.model import Node
+from nearwise.model.resources import ENDPOINT_SLICES, NODES, PODS, SERVICES, Resource
 
 TLS = Path(__file__).parent.parent / "tls"
 AUTHORITY = (TLS / "ca.crt").read_text()

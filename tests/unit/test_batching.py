@@ -137,9 +137,12 @@ def test_services_nobody_knows_have_no_times() -> None:
     times.pod_changed(WEB, None, pod("a", 10))
     times.give_back(WEB, at(10))
     times.forget(WEB)
-
     assert times.take(WEB) is None
+
+    times.service_seen(service())
+    times.forget(WEB)
     assert not times._earliest
+    assert not times._new
 
 
 def test_fifty_pods_within_a_batching_period_are_one_sync_with_the_time_of_the_first_f19() -> None:
@@ -172,7 +175,9 @@ def test_with_one_change_of_a_pod_between_two_looks_it_is_what_kubernetes_tells(
                 present[name] = pod(name, second)
             times.pod_changed(WEB, old, present.get(name))
 
-        now = {name: p.status.conditions[1].last_transition_time or "" for name, p in present.items()}
+        now = {
+            name: p.status.conditions[1].last_transition_time or "" for name, p in present.items()
+        }
         changed = [time for name, time in now.items() if time > kubernetes.get(name, "")]
         kubernetes = now
         assert times.take(WEB) == min(changed, default=None)

@@ -82,6 +82,14 @@ def test_an_object_is_found_by_its_values_of_now() -> None:
     assert len(by_node) == 1, "a value that no object has takes no room"
 
 
+def test_a_value_of_one_object_takes_no_more_room_than_its_key() -> None:
+    by_node = Index(node_of)
+    cache = Cache(by_node)
+    cache.put(pod("a", "n1"))
+
+    assert by_node._keys == {"n1": ("shop", "a")}
+
+
 def test_slices_are_found_by_the_service_they_name() -> None:
     by_service = Index(service_of)
     cache = Cache(by_service)
@@ -343,7 +351,9 @@ def test_a_trimmed_pod_makes_the_same_endpoint(changes: dict[str, str]) -> None:
 
     assert placed == rule.place(whole)
     if placed.endpoints and placed.endpoints[0]:
-        assert placed.endpoints[0].target_ref == ObjectReference("Pod", "shop", "web-1", "uid-web-1")
+        assert placed.endpoints[0].target_ref == ObjectReference(
+            "Pod", "shop", "web-1", "uid-web-1"
+        )
 
 
 def test_pods_without_addresses_or_conditions_are_trimmed_too() -> None:

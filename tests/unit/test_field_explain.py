@@ -288,9 +288,7 @@ def test_f29_in_a_cluster_of_one_zone_the_true_reason_is_told() -> None:
     )
 
 
-def test_f34_a_client_node_without_zone_label_uses_all_endpoints_despite_complete_hints() -> (
-    None
-):
+def test_f34_a_client_node_without_zone_label_uses_all_endpoints_despite_complete_hints() -> None:
     cluster = [*nodes_in(a=1, b=1), node("lost", "")]
     found = explained(
         settled(service(distribution=SAME_ZONE), cluster, web("a-0", "b-0")), origin="lost"

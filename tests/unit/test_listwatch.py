@@ -396,6 +396,21 @@ def test_while_it_lists_anew_the_cache_stays_as_it_was() -> None:
 
     assert [p.metadata.name for p in cache] == ["web"]
     assert made.has_synced
+    assert made.version == ""
+
+    made.event(*bookmark(20, ends_initial=True))
+    assert not made._collected, "what is in the cache is held once"
+
+
+def test_a_server_that_was_set_back_to_an_earlier_state_is_believed() -> None:
+    made = watching(pod("web", 90), version=90)
+    made.event("DELETED", pod("web", 95))
+    made.failed(0, GONE)
+    ask(made)
+    made.event(*bookmark(50, ends_initial=True))
+
+    assert names(made.event("ADDED", pod("web", 51))) == [(None, "web@51")]
+    assert made.version == "51"
 
 
 # --- patience -----------------------------------------------------------------------------

@@ -90,7 +90,8 @@ def test_a_delay_asked_for_during_the_work_counts_even_if_it_is_over_before_the_
 
 def test_a_key_that_is_made_earlier_again_and_again_leaves_no_trace_of_its_former_times() -> None:
     queue = WorkQueue[int]()
-    for turn in range(1_000):
+    queue.add_after(1, 1_000, now=0)
+    for turn in range(1, 1_000):
         queue.add_after(7, 1_000, now=turn)
         queue.add(7, turn)
         assert queue.next(turn) == 7
@@ -183,7 +184,8 @@ def test_a_queue_that_is_shut_down_hands_out_what_is_ready_and_takes_nothing_mor
     queue.add("third", 0)
     queue.add_after("fourth", 1, now=0)
 
-    assert queue.next(5) == "second"
+    assert queue.next(0) == "second"
+    assert queue.next(0) == Wait(inf)
     queue.done("second", 5)
     assert not queue.drained
     queue.done("first", 5)

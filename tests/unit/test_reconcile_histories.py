@@ -240,6 +240,17 @@ class Histories(RuleBasedStateMachine):
         self.open = True
 
     @rule()
+    def a_plan_is_written_slice_by_slice(self) -> None:
+        plan = self.plan()
+        self.stored = apply(self.stored, plan)
+        for gone in plan.deletes:
+            self.state.drop_slice(gone.metadata.name)
+        for written in (*plan.updates, *plan.creates):
+            self.state.wrote(written)
+        self.state.remember(plan.memory)
+        self.open = False
+
+    @rule()
     def a_plan_is_written(self) -> None:
         plan = self.plan()
         self.stored = apply(self.stored, plan)

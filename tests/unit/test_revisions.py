@@ -350,11 +350,11 @@ class Model:
 KEYS = [
     Key(resource, namespace, name)
     for resource in ("pods", "services")
-    for namespace in ("a", "a-b", "b")
+    for namespace in ("a", "a-b")
     for name in ("x", "x.y", "z")
 ]
 History = list[tuple[Key, bool]]
-HISTORIES = st.lists(st.tuples(st.sampled_from(KEYS), st.booleans()), max_size=40)
+HISTORIES = st.lists(st.tuples(st.sampled_from(KEYS), st.booleans()), min_size=10, max_size=60)
 
 
 def play(history: History) -> tuple[RevisionLog, Model]:

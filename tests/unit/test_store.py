@@ -68,7 +68,7 @@ def with_store(request: pytest.FixtureRequest, tmp_path: Path) -> Scenario:
             finally:
                 await store.close()
 
-        asyncio.run(opened())
+        asyncio.run(asyncio.wait_for(opened(), 30))
 
     return run
 

@@ -25,6 +25,7 @@ from nearwise.machinery.eventlog import Limits
 from nearwise.machinery.revisions import FIRST
 from nearwise.model.errors import InputError
 from nearwise.store import SqliteStore, StoreFailedError
+from nearwise.store.database import Database, Synchronous
 
 WEB = Key("services", "shop", "web")
 
@@ -283,7 +284,7 @@ def test_a_write_that_cannot_last_is_never_visible_and_no_other_is_taken(path: P
         assert store.read.page("services").entries == (before.entry,)
         await store.close()
 
-    asyncio.run(scenario())
+    asyncio.run(asyncio.wait_for(scenario(), 30))
     sql(path, "DROP TRIGGER unwell")
     with opened(path) as store:
         assert store.read.revision == FIRST + 1
@@ -301,7 +302,7 @@ def test_a_commit_that_fails_while_the_store_closes_is_told_as_what_it_is(path: 
         with pytest.raises(StoreFailedError, match="disk is unwell"):
             await doomed
 
-    asyncio.run(scenario())
+    asyncio.run(asyncio.wait_for(scenario(), 30))
 
 
 def test_a_refusal_that_rests_on_a_write_that_lasts_is_given_after_it(path: Path) -> None:
@@ -316,15 +317,13 @@ def test_a_refusal_that_rests_on_a_write_that_lasts_is_given_after_it(path: Path
             await second
         await store.close()
 
-    asyncio.run(scenario())
+    asyncio.run(asyncio.wait_for(scenario(), 30))
 
 
-def test_less_durable_writes_are_asked_for_by_name(path: Path) -> None:
-    async def scenario() -> None:
-        store = SqliteStore(path, synchronous="NORMAL")
-        await store.write(Create(WEB, text("a")))
-        await store.close()
-
-    asyncio.run(scenario())
-    with opened(path) as store:
-        assert store.read.revision == FIRST + 1
+@pytest.mark.parametrize(("options", "level"), [((), 2), (("FULL",), 2), (("NORMAL",), 1)])
+def test_each_commit_is_flushed_unless_less_is_asked_for_by_name(
+    path: Path, options: tuple[Synchronous, ...], level: int
+) -> None:
+    database = Database(path, *options)
+    assert database._connection.execute("PRAGMA synchronous").fetchone() == (level,)
+    database.close()

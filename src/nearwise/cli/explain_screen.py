@@ -155,7 +155,7 @@ def _why(found: Explanation) -> Iterator[tuple[str, Reason]]:
             continue
         together = _together(part.groups, wide=False)
         texts = {tuple(why.text for why in groups[0].reasons) for groups in together}
-        for groups in together if len(texts) > 1 else together[:1]:
+        for groups in together[:_ROWS] if len(texts) > 1 else together[:1]:
             place = _place(groups) if len(texts) > 1 else "chosen"
             for why in groups[0].reasons:
                 yield " ".join([*_apart(part, found.parts), place]), why
@@ -215,7 +215,8 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 def _natural(name: str) -> list[tuple[int, str]]:
     """Order names as people do: web-2 before web-10."""
-    return [(int(word) if word.isdecimal() else -1, word) for word in re.split(r"(\d+)", name)]
+    words = re.split(r"([0-9]+)", name)
+    return [(len(word) if word.isdecimal() else -1, word) for word in words]
 
 
 def _percent(share: float) -> str:

@@ -14,33 +14,23 @@ import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final, Generic, NamedTuple, Self, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-import msgspec
 from msgspec.structs import replace
 
 from nearwise import __version__
 from nearwise.client.credentials import Identity
 from nearwise.client.errors import ClusterError, ForbiddenError
 from nearwise.client.kubeconfig import Access
-from nearwise.model import (
-    Endpoints,
-    EndpointSlice,
-    Event,
-    Namespace,
-    Node,
-    Pod,
-    Service,
-    Status,
-)
+from nearwise.model import Status
 from nearwise.model.codec import decode
 from nearwise.model.errors import InputError
 from nearwise.model.meta import ListMeta, Object
+from nearwise.model.resources import K, Resource
 
 T = TypeVar("T")
-K = TypeVar("K", bound=msgspec.Struct)
 
 _PAGE: Final = 500  # objects a request, as kubectl has it
 _WAITS: Final = (0.25, 0.5, 1.0, 2.0)  # seconds between attempts, if the server names none
@@ -53,33 +43,6 @@ _BROKEN: Final = (
     aiohttp.SocketTimeoutError,
 )
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=60)
-
-
-class Resource(NamedTuple, Generic[K]):
-    """A kind of object, and where the API has it."""
-
-    api_version: str
-    plural: str
-    kind: str
-    type: type[K]
-    namespaced: bool = True
-
-    def path(self, namespace: str | None) -> str:
-        """Return the URL path of the list, of one namespace or of all."""
-        root = "apis" if "/" in self.api_version else "api"
-        inside = f"/namespaces/{quote(namespace, safe='')}" if namespace and self.namespaced else ""
-        return f"/{root}/{self.api_version}{inside}/{self.plural}"
-
-
-NODES: Final = Resource("v1", "nodes", "Node", Node, namespaced=False)
-NAMESPACES: Final = Resource("v1", "namespaces", "Namespace", Namespace, namespaced=False)
-SERVICES: Final = Resource("v1", "services", "Service", Service)
-ENDPOINTS: Final = Resource("v1", "endpoints", "Endpoints", Endpoints)
-ENDPOINT_SLICES: Final = Resource(
-    "discovery.k8s.io/v1", "endpointslices", "EndpointSlice", EndpointSlice
-)
-PODS: Final = Resource("v1", "pods", "Pod", Pod)
-EVENTS: Final = Resource("v1", "events", "Event", Event)
 
 
 class _Page(Object, Generic[T], frozen=True):

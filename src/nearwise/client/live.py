@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from nearwise.client.api import (
+from nearwise.client.api import Api
+from nearwise.client.errors import ForbiddenError
+from nearwise.client.kubeconfig import Access
+from nearwise.model.objects import Objects, gather
+from nearwise.model.resources import (
     ENDPOINT_SLICES,
     ENDPOINTS,
     EVENTS,
@@ -13,12 +17,8 @@ from nearwise.client.api import (
     NODES,
     PODS,
     SERVICES,
-    Api,
     Resource,
 )
-from nearwise.client.errors import ForbiddenError
-from nearwise.client.kubeconfig import Access
-from nearwise.model.objects import Objects, gather
 
 _FIELDS: Final[dict[str, Resource[Any]]] = {
     "nodes": NODES,

@@ -7,12 +7,12 @@ copy is newer is read from the resource versions, which one cluster counts up fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
 
-from nearwise.insight.world import Key, World
+from nearwise.insight.world import Key, World, version_of
 from nearwise.model import Endpoint, Endpoints, EndpointSlice, ObjectMeta, Reason, Service, reason
 from nearwise.model.wellknown import (
     LAST_CHANGE_TRIGGER_TIME,
@@ -256,8 +256,8 @@ def _changed(meta: ObjectMeta) -> str:
 
 def _newer(first: tuple[str, ObjectMeta], second: tuple[str, ObjectMeta]) -> str:
     """Name the object that was written later, by the resource versions; it may not be known."""
-    versions: Mapping[str, str] = {name: meta.resource_version for name, meta in (first, second)}
-    if not all(version.isdigit() for version in versions.values()):
+    versions = {name: version_of(meta) for name, meta in (first, second)}
+    if not all(versions.values()):
         return "unknown"
-    newest = max(versions, key=lambda name: int(versions[name]))
+    newest = max(versions, key=lambda name: versions[name])
     return f"{newest} (resourceVersion {versions[newest]})"

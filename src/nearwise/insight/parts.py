@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from math import fsum
 from typing import Final
 
@@ -21,7 +20,7 @@ from nearwise.insight.carried import Carried, name_of
 from nearwise.insight.clients import Assumption, through_nodes
 from nearwise.insight.disagreements import READY, state_of
 from nearwise.insight.explanation import Group, Part, PortLine, Row, Traffic
-from nearwise.insight.shares import Shares, Stream, mean, shares, skew
+from nearwise.insight.shares import Shares, Stream, mean, shares, skew, sources
 from nearwise.insight.world import World
 from nearwise.model import Reason, Service, reason
 from nearwise.model.core import ServicePort
@@ -109,12 +108,12 @@ def _part(
         assumed = through_nodes(world, question.places, nodes)
 
     zones = [b.zone or world.zones.get(b.node_name or "", "") for b in pool]
-    streams = [_streams(answer, assumed.weights) for answer in found]
-    total = shares(chain.from_iterable(streams), zones)
-    rows = _rows(pool, zones, total, zip(found, streams, strict=True), carries)
+    streams = [_stream(answer, assumed.weights) for answer in found]
+    total = shares(streams, zones)
+    traffic = _Traffic(zones, total, sources(streams, len(zones)))
+    rows = _rows(pool, traffic, found, carries)
     groups = tuple(
-        _group(answer, rows, of_answer, assumed)
-        for answer, of_answer in zip(found, streams, strict=True)
+        _group(answer, rows, stream, assumed) for answer, stream in zip(found, streams, strict=True)
     )
     ready = [row.share for row in rows if row.state == READY]
     who = _who(question, rows, groups)
@@ -151,31 +150,30 @@ def _dns(service: Service, pool: Pool, places: tuple[Client, ...]) -> Answer:
     return Answer(places, everybody, _DNS, str(Fate.FORWARD), "", healthy=False, reasons=why)
 
 
-def _streams(answer: Answer, weights: Mapping[str, float]) -> tuple[Stream, ...]:
+def _stream(answer: Answer, weights: Mapping[str, float]) -> Stream:
     """Return the traffic that has this answer, by the zone that it comes from."""
     parts: dict[str, list[float]] = {}
     for place in answer.places:
         if weight := weights.get(place.node):
             parts.setdefault(place.zone or "", []).append(weight)
-    return tuple(Stream(zone, fsum(part), answer.backends) for zone, part in sorted(parts.items()))
+    return Stream({zone: fsum(part) for zone, part in sorted(parts.items())}, answer.backends)
+
+
+class _Traffic(msgspec.Struct, frozen=True):
+    """What the endpoints of a pool get: their zones, shares, and where the traffic comes from."""
+
+    zones: Sequence[str]
+    total: Shares
+    sources: Sequence[Mapping[str, float]]
 
 
 def _rows(
-    pool: Pool,
-    zones: Sequence[str],
-    total: Shares,
-    found: Iterable[tuple[Answer, tuple[Stream, ...]]],
-    carries: Carried | None,
+    pool: Pool, traffic: _Traffic, found: Iterable[Answer], carries: Carried | None
 ) -> tuple[Row, ...]:
-    sources: list[dict[str, float]] = [{} for _ in zones]
-    nodes = [0] * len(zones)
-    for answer, streams in found:
+    nodes = [0] * len(traffic.zones)
+    for answer in found:
         for position in answer.backends:
             nodes[position] += len(answer.places)
-            for stream in streams:
-                part = stream.weight / len(stream.targets)
-                before = sources[position].get(stream.zone, 0.0)
-                sources[position][stream.zone] = before + part
     lent = carries.lent if carries else {}
     names = Counter(name_of(backend.source) for backend in pool)
     return tuple(
@@ -183,14 +181,14 @@ def _rows(
             name=name if names[name] == 1 else f"{name} ({backend.endpoint})",
             address=backend.address,
             node=backend.node_name or "",
-            zone=zones[position],
+            zone=traffic.zones[position],
             state=state_of(backend.source),
             slice=backend.slice_name,
             hint_zones=backend.zones,
             hint_nodes=backend.nodes,
             lent_to=lent.get(backend.address, ""),
-            share=total.endpoints[position],
-            reached_from=dict(sorted(sources[position].items())),
+            share=traffic.total.endpoints[position],
+            reached_from=traffic.sources[position],
             nodes=nodes[position],
         )
         for position, backend in enumerate(pool)
@@ -198,16 +196,17 @@ def _rows(
     )
 
 
-def _group(
-    answer: Answer, rows: Sequence[Row], streams: Sequence[Stream], assumed: Assumption
-) -> Group:
+def _group(answer: Answer, rows: Sequence[Row], stream: Stream, assumed: Assumption) -> Group:
     nodes: dict[str, list[str]] = {}
     for place in answer.places:
         nodes.setdefault(place.zone or "", []).append(place.node)
-    in_zone = Counter(rows[position].zone for position in answer.backends)
-    traffic = fsum(stream.weight for stream in streams)
-    known = [stream for stream in streams if stream.zone and stream.targets]
-    stays = fsum(s.weight * in_zone[s.zone] / len(s.targets) for s in known)
+    here = Counter(rows[position].zone for position in answer.backends)
+    stays = fsum(
+        part * here[zone] / len(answer.backends)
+        for zone, part in stream.zones.items()
+        if zone and answer.backends
+    )
+    traffic = stream.weight
     return Group(
         nodes={zone: tuple(names) for zone, names in sorted(nodes.items())},
         pods=tuple(pod for at in answer.places for pod in assumed.pods.get(at.node, ())),
@@ -251,15 +250,14 @@ def _nodes(group: Group) -> tuple[str, ...]:
     return tuple(node for nodes in group.nodes.values() for node in nodes)
 
 
-def _without_hints(
-    rows: Sequence[Row], streams: Iterable[tuple[Stream, ...]], zones: Sequence[str]
-) -> Shares:
+def _without_hints(rows: Sequence[Row], streams: Iterable[Stream], zones: Sequence[str]) -> Shares:
     """Return the shares as if every client used all ready endpoints."""
     everybody = tuple(position for position, row in enumerate(rows) if row.state == READY)
     weights: dict[str, list[float]] = {}
-    for stream in chain.from_iterable(streams):
-        weights.setdefault(stream.zone, []).append(stream.weight)
-    return shares((Stream(zone, fsum(part), everybody) for zone, part in weights.items()), zones)
+    for stream in streams:
+        for zone, part in stream.zones.items():
+            weights.setdefault(zone, []).append(part)
+    return shares([Stream({zone: fsum(part) for zone, part in weights.items()}, everybody)], zones)
 
 
 def _port_line(port: ServicePort, pool: Pool) -> PortLine:

@@ -10,15 +10,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import msgspec
 
-from nearwise.model import Endpoints, EndpointSlice, Event, Node, Pod, Service, wellknown
+from nearwise.model import (
+    Endpoints,
+    EndpointSlice,
+    Event,
+    Node,
+    ObjectMeta,
+    Pod,
+    Service,
+    wellknown,
+)
 from nearwise.model.objects import Objects
 from nearwise.model.selectors import matches
 from nearwise.slices.allocation import ZoneShares, zone_shares
 
 Key = tuple[str, str]
+
+_LONGEST_VERSION: Final = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +181,12 @@ def last_told(event: Event) -> str:
 
 def _when(event: Event) -> tuple[str, int, str]:
     """Order events by time; within one second the resource version tells."""
-    version = event.metadata.resource_version
     # Some times have fractions of a second and some have none: whole seconds always compare.
-    return (last_told(event)[:19], int(version) if version.isdigit() else 0, event.metadata.name)
+    return (last_told(event)[:19], version_of(event.metadata), event.metadata.name)
+
+
+def version_of(metadata: ObjectMeta) -> int:
+    """Return the resource version, which one cluster counts up for all objects; 0 for none."""
+    version = metadata.resource_version
+    known = version.isascii() and version.isdigit() and len(version) < _LONGEST_VERSION
+    return int(version) if known else 0

@@ -36,6 +36,7 @@ from typing import Final, Generic
 import msgspec
 
 from nearwise.machinery.cache import Cache, Delta, K, ObjectKey
+from nearwise.machinery.resource_version import is_later
 from nearwise.machinery.wait import Wait
 from nearwise.model import ObjectMeta, Status
 from nearwise.model.meta import ListMeta
@@ -294,14 +295,13 @@ class ListWatch(Generic[K]):
         key = obj.metadata.key
         held = self._cache.get(key)
         known = held.metadata.resource_version if held else self._tombstones.get(key)
-        if known is not None and not _is_later(obj.metadata.resource_version, known):
+        if known is not None and not is_later(obj.metadata.resource_version, known):
             return []
-        self._tombstones.pop(key, None)
         return self._put(self._trim(obj))
 
     def _deleted(self, meta: ObjectMeta) -> list[Delta[K]]:
         held = self._cache.get(meta.key)
-        if held and _is_later(held.metadata.resource_version, meta.resource_version):
+        if held and is_later(held.metadata.resource_version, meta.resource_version):
             return []
         self._tombstones[meta.key] = meta.resource_version
         if len(self._tombstones) > _MOST_TOMBSTONES:
@@ -349,13 +349,6 @@ def _is_too_large(status: Status) -> bool:
     )
 
 
-def _is_later(version: str, than: str) -> bool:
-    """Tell whether a version is later (KEP-5504: numbers), or merely another, if they are not."""
-    if version.isdecimal() and than.isdecimal():
-        return int(version) > int(than)
-    return version != than
-
-
 def _later(version: str, known: str) -> str:
     """Return the later of two versions; an empty one says nothing."""
-    return version if version and _is_later(version, known) else known
+    return version if version and is_later(version, known) else known

@@ -105,13 +105,16 @@ class WorkQueue(Generic[K]):
             self._heap = [entry for entry in self._heap if self._due.get(entry[2]) == entry[0]]
             heapify(self._heap)
 
-    def retry(self, key: K, now: float) -> float:
-        """Have a key worked on again because it failed; return after how many seconds."""
+    def retry(self, key: K, now: float, at_least: float = 0.0) -> float:
+        """Have a key worked on again because it failed; return after how many seconds.
+
+        ``at_least`` is what whoever refused it asked for.
+        """
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         self._retried += 1
         delay = self._first_delay * 2.0 ** min(failures, _MOST_DOUBLINGS)
-        delay = min(delay, self._longest_delay)
+        delay = max(min(delay, self._longest_delay), at_least)
         if self._retries is not None:
             delay = max(delay, self._retries.reserve(now))
         self.add_after(key, delay, now)

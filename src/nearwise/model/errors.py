@@ -1,6 +1,8 @@
-"""Input that cannot be used, told so that its author can mend it."""
+"""What can be wrong with what was handed in, and with what an API server answered."""
 
 from __future__ import annotations
+
+from nearwise.model.meta import Status
 
 
 class InputError(Exception):
@@ -40,3 +42,19 @@ class InputError(Exception):
         parts = [", ".join(filter(None, place)), self.object, self.field, self.what]
         hint = f" ({self.hint})" if self.hint else ""
         return ": ".join(filter(None, parts)) + hint
+
+
+class StatusError(Exception):
+    """An API server refused a request, or ended a watch, with a Status.
+
+    ``retry_after`` are the seconds after which it asks to be tried again, 0 if it does not say.
+    """
+
+    def __init__(self, status: Status, retry_after: float = 0.0) -> None:
+        self.status = status
+        self.retry_after = retry_after
+        super().__init__(status.message or status.reason)
+
+
+class LostError(Exception):
+    """No answer came. Whether the request took effect is not known."""

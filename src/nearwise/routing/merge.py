@@ -37,7 +37,7 @@ class ServiceView(msgspec.Struct, frozen=True, gc=False, eq=False):
         named = {slice_.metadata.name: slice_ for slice_ in put}
         before = self.slices
         stale = [before[name] for name in {*named, *drop} if name in before] if before else ()
-        slices = {**before, **named}
+        slices = {**before, **named} if before else named
         for name in drop:
             if name not in named:
                 slices.pop(name, None)

@@ -228,6 +228,22 @@ def assign(
     return Assigned(tuple(slices), by_zone, (spread, *reasons))
 
 
+def overloaded(hints: Mapping[str, int], shares: ZoneShares, threshold: float = THRESHOLD) -> bool:
+    """Tell whether hints given before are out of line with the CPU shares now.
+
+    ``hints`` are those of one family by zone. After a change of nodes only services of which this
+    holds are looked at (recorded behaviour of Kubernetes 1.36): so hints that were refused do not
+    come back by a node's return alone.
+    """
+    if not hints or not shares.ratios:
+        return bool(hints)
+    total = sum(hints.values())
+    return any(
+        zone not in hints or hints[zone] < minimum(ratio, total, threshold)
+        for zone, ratio in shares.ratios.items()
+    )
+
+
 def minimum(ratio: float, endpoints: int, threshold: float) -> int:
     """Return the fewest endpoints that a zone may get, in Kubernetes' arithmetic."""
     return ceil(ratio * endpoints * (1 / (1 + threshold)))

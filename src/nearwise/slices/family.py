@@ -183,6 +183,12 @@ class Family:
         """All slices that are ours, by name."""
         return [self._holder[name].slices[name] for name in sorted(self._holder)]
 
+    def counts(self, most: int) -> tuple[int, int, int]:
+        """Return how many endpoints are wanted, how many slices there are, and would be if full."""
+        sizes = [len(group.wanted) for group in self._groups.values()]
+        ideal = sum(-(-size // most) for size in sizes)
+        return (sum(sizes), len(self._holder), max(ideal, 1))
+
     def all_slices(self) -> list[EndpointSlice]:
         """All slices, those of another owner included."""
         return self.slices() + [self._foreign[name] for name in sorted(self._foreign)]
@@ -220,13 +226,13 @@ class Family:
                 continue
             if group.settled:
                 continue
-            for filled in group.pack(shape.own_labels, most):
+            for filled in group.pack(shape.own_labels, most, hints=hints_follow_endpoints):
                 if filled.name is None:
                     draft.creates.append((group, filled))
                 elif filled.emptied:
                     slice_ = group.slices[filled.name]
                     draft.delete(slice_, reason("slice-delete-empty", slice=filled.name))
-                elif filled.moved or filled.labels or hints_follow_endpoints:
+                else:
                     draft.updates[filled.name] = filled
         for name, slice_ in sorted(self._foreign.items()):
             draft.delete(slice_, reason("slice-delete-foreign-owner", slice=name))

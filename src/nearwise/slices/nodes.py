@@ -45,5 +45,19 @@ class Nodes:
         return self._shares
 
 
+def wakes(old: Node | None, new: Node | None) -> bool:
+    """Tell whether services with hints by CPU share are to be looked at after a change of a node.
+
+    It came, went, turned ready or not, or changed zone (recorded behaviour of Kubernetes 1.36). A
+    change of its CPU alone is taken note of, and counts when a service is looked at again.
+    """
+    return old is None or new is None or _standing(old) != _standing(new)
+
+
+def _standing(node: Node) -> tuple[object, ...]:
+    ready = [condition.status for condition in node.status.conditions if condition.type == "Ready"]
+    return (_zone(node), ready)
+
+
 def _zone(node: Node) -> str | None:
     return node.metadata.labels.get(ZONE) or None

@@ -118,16 +118,21 @@ class Group:
         self.dirty.clear()
         self._stale.clear()
 
-    def pack(self, labels: dict[str, str], most: int) -> list[Filled]:
+    def pack(self, labels: dict[str, str], most: int, *, hints: bool) -> list[Filled]:
         """Say what each slice is to hold: those that change, stored ones first, by name.
 
         A stored slice that ends up without endpoints is in the list when it held some before;
         the caller deletes it. ``labels`` are the service's own, without the reserved ones.
+        ``hints`` says whether wrong hints are a change; hints by CPU share are not decided here.
         """
         looked_at: dict[str, Filled] = {}
         placed: set[str] = set()
         for name in sorted(self._to_look_at()):
-            looked_at[name] = self._update_in_place(name, labels, placed)
+            filled = self._update_in_place(name, labels, placed)
+            filled.hints = filled.hints and hints
+            looked_at[name] = filled
+            if not (filled.moved or filled.labels or filled.hints):
+                self._found_right(name)
         left = [self.wanted[pod] for pod in sorted(self.dirty - placed) if pod in self.wanted]
         left.reverse()  # taken from the end, so that names fill slices in order
 
@@ -150,7 +155,13 @@ class Group:
         stored = [looked_at[name] for name in sorted(looked_at)]
         return [f for f in stored if f.moved or f.labels or f.hints] + created
 
+    def _found_right(self, name: str) -> None:
+        """Take note that a slice holds what it should: what was written, was written."""
+        self._stale.discard(name)
+        self.dirty.difference_update(map(_pod_of, self.slices[name].endpoints))
+
     def _to_look_at(self) -> Iterable[str]:
+        self.dirty = {pod for pod in self.dirty if pod in self._home or pod in self.wanted}
         homes = {self._home[pod] for pod in self.dirty if pod in self._home}
         return homes | self._stale
 

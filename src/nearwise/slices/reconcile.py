@@ -139,6 +139,16 @@ class ServiceSlices:
         """What is remembered of hints by CPU share."""
         return self._memory
 
+    @property
+    def asked(self) -> Asked:
+        """Which hints the service asks for."""
+        return self._asked
+
+    def counts(self) -> tuple[int, int, int]:
+        """Return how many endpoints are wanted, how many slices there are, and would be if full."""
+        counts = [f.counts(self._rules.max_endpoints) for f in self._families.values()]
+        return (sum(c[0] for c in counts), sum(c[1] for c in counts), sum(c[2] for c in counts))
+
     def slices(self) -> tuple[EndpointSlice, ...]:
         """All slices as stored now, by name."""
         held = [s for family in self._families.values() for s in family.all_slices()]
@@ -208,13 +218,13 @@ class ServiceSlices:
         if pod is not None and self._pods_on is not None:
             self._pods_on.get(pod.spec.node_name, set()).discard(name)
 
-    def node_changed(self, name: str) -> None:
-        """Look again at the pods of a node that came, went or changed (see ``Nodes``)."""
+    def node_changed(self, name: str) -> bool:
+        """Look again at the pods of a node that came, went or changed; say whether it matters."""
         if self._pods_on is None:
             self._pods_on = {}
             for pod_name, pod in self._pods.items():
                 self._pods_on.setdefault(pod.spec.node_name, set()).add(pod_name)
-        self.put_pods([self._pods[pod] for pod in sorted(self._pods_on.get(name, ()))])
+        return self.put_pods([self._pods[pod] for pod in sorted(self._pods_on.get(name, ()))])
 
     def remember(self, memory: HintMemory | None) -> None:
         """Set what is remembered of hints; None reads it back from the slices."""

@@ -17,7 +17,7 @@ import gc
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -91,17 +91,11 @@ class Database:
 
     def commit(self, events: Iterable[Event], unreadable: Iterable[int], compacted: int) -> None:
         """Make writes last, and drop what compaction made unreadable; sqlite3.Error."""
-        connection = self._connection
-        connection.execute("BEGIN IMMEDIATE")
-        try:
+        with self._connection as connection:
+            connection.execute("BEGIN IMMEDIATE")
             connection.executemany(_INSERT, map(_row, events))
             connection.executemany(_DELETE, ((revision,) for revision in unreadable))
             connection.execute("UPDATE compaction SET revision = ?", (compacted,))
-            connection.execute("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
-            raise
 
     def close(self) -> None:
         """Close the file and let others use it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -17,8 +17,8 @@ from nearwise.server.patch.errors import PatchError, bad_request
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 """What JSON decodes to."""
 
-Object: TypeAlias = dict[str, Json]
-"""A JSON object; mostly a whole Kubernetes object."""
+Object: TypeAlias = dict[str, Any]
+"""A JSON object, its members Json; mostly a whole Kubernetes object."""
 
 
 class Absent(enum.Enum):

@@ -1,0 +1,1 @@
+"""The controllers: events in, plans of the core, writes with retry."""

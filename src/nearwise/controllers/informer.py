@@ -1,0 +1,99 @@
+"""Keeps a cache in step with the API server: carries out what the list-watch machine asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Any, Generic
+
+from nearwise.controllers.cluster import Cluster
+from nearwise.controllers.surroundings import Surroundings
+from nearwise.machinery.cache import Cache, Delta, Index, K
+from nearwise.machinery.listwatch import ListWatch, Phase, Request
+from nearwise.machinery.wait import Wait
+from nearwise.model.errors import LostError, StatusError
+from nearwise.model.resources import Resource
+
+Listener = Callable[[Delta[K]], None]
+"""Told each change of one kind, in order, after the cache shows it. Returns quickly."""
+
+_log = logging.getLogger(__name__)
+
+
+class Informer(Generic[K]):
+    """The objects of one resource as last seen, and who wants to know of changes."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        resource: Resource[Any],
+        surroundings: Surroundings,
+        *indexes: Index[K],
+        trim: Callable[[K], K] = lambda obj: obj,
+    ) -> None:
+        self.cache: Cache[K] = Cache(*indexes)
+        self._cluster = cluster
+        self._resource = resource
+        self._now = surroundings.now
+        self._machine = ListWatch(self.cache, lot=surroundings.lot, trim=trim)
+        self._listeners: list[Listener[K]] = []
+        self._synced = asyncio.Event()
+
+    def listen(self, listener: Listener[K]) -> None:
+        """Have all changes told from now on."""
+        self._listeners.append(listener)
+
+    async def synced(self) -> None:
+        """Wait until the cache has once held all objects there were."""
+        await self._synced.wait()
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong with the connection now; empty if nothing is."""
+        return self._machine.trouble.message if self._machine.trouble else ""
+
+    async def run(self) -> None:
+        """Follow the API server until cancelled."""
+        while True:
+            step = self._machine.next(self._now())
+            if isinstance(step, Wait):
+                await asyncio.sleep(step.seconds)
+                continue
+            try:
+                await (self._watch(step) if step.watch else self._list(step))
+            except StatusError as refused:
+                _log.info("%s: %s", self._resource.plural, refused)
+                self._machine.failed(self._now(), refused.status, refused.retry_after)
+            except (LostError, TimeoutError) as lost:
+                _log.info("%s: %s", self._resource.plural, lost or "no answer in time")
+                self._machine.failed(self._now())
+
+    async def _list(self, request: Request) -> None:
+        async with asyncio.timeout(request.patience):
+            items, meta = await self._cluster.page(self._resource, request.query)
+        self._tell(self._machine.listed(items, meta))
+
+    async def _watch(self, request: Request) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            async with (
+                asyncio.timeout(request.patience) as patience,
+                aclosing(self._cluster.watch(self._resource, request.query)) as events,  # type: ignore[type-var]
+            ):
+                async for kind, obj in events:
+                    patience.reschedule(loop.time() + request.patience)
+                    self._tell(self._machine.event(kind, obj))
+                    if self._machine.phase is Phase.LIST:
+                        return
+        except TimeoutError:
+            _log.info("%s: the watch was silent for too long", self._resource.plural)
+        self._machine.ended(self._now())
+
+    def _tell(self, deltas: list[Delta[K]]) -> None:
+        for delta in deltas:
+            for listener in self._listeners:
+                listener(delta)
+        if self._machine.has_synced:
+            self._synced.set()
