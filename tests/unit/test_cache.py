@@ -191,7 +191,7 @@ class Indexes(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.by_node = Index(node_of)
-        self.by_label = Index(label_pairs)
+        self.by_label = Index[Pod](label_pairs)
         self.cache = Cache(self.by_node, self.by_label)
         self.pods: dict[tuple[str, str], Pod] = {}
         self.selectors: dict[tuple[str, str], dict[str, str]] = {}

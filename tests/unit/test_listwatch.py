@@ -36,6 +36,12 @@ from nearwise.model.meta import ListMeta, StatusDetails
 Machine = ListWatch[Pod]
 
 
+def seconds(step: object) -> float:
+    """Return how long to wait, which is all there is to do."""
+    assert isinstance(step, Wait)
+    return step.seconds
+
+
 def machine(lot: float = 0.0) -> Machine:
     return ListWatch(Cache(), lot=lambda: lot)
 
@@ -439,7 +445,7 @@ def test_after_two_quiet_minutes_the_pauses_begin_short_again() -> None:
     assert made.next(0) == Wait(0.8 * 16)
 
     made.failed(121)
-    assert made.next(121) == Wait(pytest.approx(0.8))
+    assert seconds(made.next(121)) == pytest.approx(0.8)
 
 
 @pytest.mark.parametrize(
@@ -497,7 +503,7 @@ def test_a_watch_that_ends_at_once_and_brings_nothing_is_not_made_again_at_once(
     made = watching(version=9)
     ask(made, now=10)
     made.ended(now=10.5)
-    assert made.next(10.5) == Wait(pytest.approx(0.8))
+    assert seconds(made.next(10.5)) == pytest.approx(0.8)
 
     ask(made, now=12)
     made.event("ADDED", pod("web", 10))

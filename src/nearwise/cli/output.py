@@ -227,6 +227,8 @@ def _builtins(value: Any) -> Any:
         return {name: _builtins(getattr(value, field)) for name, field in names}
     if isinstance(value, Mapping):
         return {key: _builtins(each) for key, each in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
+    if isinstance(value, str):
+        return str(value)  # a StrEnum is its text
+    if isinstance(value, Sequence):
         return [_builtins(each) for each in value]
     return value

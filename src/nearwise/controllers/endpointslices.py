@@ -15,14 +15,13 @@ from nearwise.controllers.metrics import SliceMetrics
 from nearwise.controllers.recorder import Recorder
 from nearwise.controllers.surroundings import Surroundings
 from nearwise.controllers.workers import TryAgainError, Workers
-from nearwise.controllers.writing import Writes
+from nearwise.controllers.writing import Writes, managed, service_key
 from nearwise.machinery.batching import Batching, TriggerTimes
 from nearwise.machinery.cache import Delta, ObjectKey
 from nearwise.machinery.expectations import SliceExpectations
-from nearwise.machinery.indexes import service_of
 from nearwise.model import EndpointSlice, Node, Pod, Service
 from nearwise.model.errors import LostError, StatusError
-from nearwise.model.wellknown import MANAGED_BY, SLICE_CONTROLLER
+from nearwise.model.wellknown import SLICE_CONTROLLER
 from nearwise.slices.allocation import overloaded
 from nearwise.slices.asked import Mode
 from nearwise.slices.nodes import Nodes, wakes
@@ -158,8 +157,9 @@ class EndpointSliceController:
         try:
             await self._reconcile(key, service)
         except (StatusError, LostError, TryAgainError) as failure:
-            self._metrics.synced(_outcome(failure))
-            if not getattr(failure, "quiet", False):
+            quiet = isinstance(failure, TryAgainError) and failure.quiet
+            self._metrics.synced("stale" if quiet else "error")
+            if not quiet:
                 self._recorder.tell(
                     service,
                     "Warning",
@@ -171,7 +171,7 @@ class EndpointSliceController:
 
     async def _reconcile(self, key: ObjectKey, service: Service) -> None:
         cached = [s for s in self._caches.slices_of(key) if _ours(s) is not None]
-        if self._expectations.is_stale(key, cached):
+        if self._expectations.is_stale(key, cached, self._caches.slices.seen):
             raise TryAgainError("the cache is behind our own writes", quiet=True)
         state = self._states.get(key)
         if state is None:
@@ -202,16 +202,5 @@ class EndpointSliceController:
         return state
 
 
-def service_key(slice_: EndpointSlice) -> ObjectKey:
-    """Return the service that a slice names; nothing where it names none."""
-    return next(service_of(slice_), (slice_.metadata.namespace, ""))
-
-
 def _ours(slice_: EndpointSlice | None) -> EndpointSlice | None:
-    if slice_ is None or slice_.metadata.labels.get(MANAGED_BY) != SLICE_CONTROLLER:
-        return None
-    return slice_ if service_key(slice_)[1] else None
-
-
-def _outcome(failure: Exception) -> str:
-    return "stale" if getattr(failure, "quiet", False) else "error"
+    return managed(slice_, SLICE_CONTROLLER)

@@ -50,6 +50,11 @@ class Informer(Generic[K]):
         await self._synced.wait()
 
     @property
+    def seen(self) -> str:
+        """The version up to which the cache has seen everything; empty while it lists anew."""
+        return self._machine.version
+
+    @property
     def trouble(self) -> str:
         """What is wrong with the connection now; empty if nothing is."""
         return self._machine.trouble.message if self._machine.trouble else ""

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from typing import Final
 
-
 from nearwise.controllers.cluster import Cluster
 from nearwise.controllers.surroundings import Surroundings
 from nearwise.machinery.correlation import Correlator

@@ -1,4 +1,4 @@
-"""A plan carried out, slice by slice."""
+"""A plan carried out, slice by slice; and whose a slice is."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Callable
 from typing import Final
 
 from nearwise.controllers.cluster import Cluster
+from nearwise.machinery.cache import ObjectKey
 from nearwise.machinery.expectations import SliceExpectations
+from nearwise.machinery.indexes import service_of
 from nearwise.model import EndpointSlice
 from nearwise.model.errors import StatusError
 from nearwise.model.resources import ENDPOINT_SLICES
+from nearwise.model.wellknown import MANAGED_BY
 from nearwise.slices.plan import Plan
 
 _NOT_FOUND: Final = 404
@@ -58,3 +61,15 @@ class Writes:
         self._expectations.wrote(stored)
         self._counted(verb)
         wrote(stored)
+
+
+def service_key(slice_: EndpointSlice) -> ObjectKey:
+    """Return the service that a slice names; an empty name where it names none."""
+    return next(service_of(slice_), (slice_.metadata.namespace, ""))
+
+
+def managed(slice_: EndpointSlice | None, by: str) -> EndpointSlice | None:
+    """Return the slice if it is of a service and its label says this manager, else None."""
+    if slice_ is None or slice_.metadata.labels.get(MANAGED_BY) != by:
+        return None
+    return slice_ if service_key(slice_)[1] else None

@@ -8,7 +8,7 @@ which too much is told is left alone for a while.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -22,6 +22,7 @@ _REFILL: Final = 1 / 300.0  # a second
 _COMBINED: Final = "(combined from similar events): "
 
 _Key = tuple[str, ...]
+V = TypeVar("V")
 
 
 class _Similar(msgspec.Struct):
@@ -91,7 +92,7 @@ class Correlator:
         return msgspec.structs.replace(event, message=_COMBINED + event.message)
 
 
-def _remember(memory: OrderedDict[_Key, object], key: _Key, value: object) -> None:  # type: ignore[misc]
+def _remember(memory: OrderedDict[_Key, V], key: _Key, value: V) -> None:
     memory[key] = value
     memory.move_to_end(key)
     if len(memory) > _MOST:

@@ -20,7 +20,7 @@ from nearwise.server.patch.errors import (
     invalid,
     invalid_options,
 )
-from nearwise.server.patch.fields import FieldSet, Path, path_text, with_parents
+from nearwise.server.patch.fields import FieldSet, Path, outside, path_text, with_parents
 from nearwise.server.patch.last_applied import allowed_conflicts, with_last_applied
 from nearwise.server.patch.overlay import overlay
 from nearwise.server.patch.ownership import (
@@ -58,10 +58,11 @@ def apply(live: Object, config: Json, write: Write, *, force: bool = False) -> O
     applier = Owner(write.manager, APPLY, subresource=write.subresource)
     last = owners.pop(applier, None)
     claimed = field_set(stated, shape)
-    new = overlay(live, stated, shape)
+    base = live
     if last is not None:
         owned = claimed.union(*(holding.fields for holding in owners.values()))
-        new = _pruned(new, last.fields, owned, shape)
+        base = _pruned(live, last.fields, owned, shape)
+    new = overlay(base, stated, shape)
 
     changes = diff(live, new, shape)
     conflicts = {owner: holding.fields & changes.made for owner, holding in owners.items()}
@@ -121,18 +122,18 @@ def _before_first_apply(live: Object, write: Write) -> Ownership:
     return taken({}, blank(*kind_of(live)), live, untracked)
 
 
-def _pruned(merged: Object, last: FieldSet, owned: FieldSet, shape: Shape) -> Object:
-    """Take out what the manager stated last time only, and nobody else owns.
+def _pruned(live: Object, last: FieldSet, owned: FieldSet, shape: Shape) -> Object:
+    """Take out what the manager stated last time, and nobody owns now.
 
-    An object that held such fields goes when nobody owns any field in it, together with what
-    the server put there by default; otherwise fields that nobody owns stay.
+    An object goes with all that is in it, defaults too, when its manager owned a field in it and
+    nobody does now. A list item goes with all that is in it when nobody states the item any more,
+    even when others own fields of it.
     """
     given_up = with_parents(last) - NOBODYS
-    everything = with_parents(field_set(merged, shape))
-    remaining = with_parents(field_set(without(merged, given_up, shape), shape))
-    wanted = without(merged, everything - remaining - with_parents(owned), shape)
-    unwanted = everything - with_parents(field_set(wanted, shape))
-    return without(merged, unwanted & given_up, shape)
+    present = with_parents(field_set(live, shape))
+    unowned = present - outside(present, given_up) - with_parents(owned)
+    unwanted = present - outside(present, unowned)
+    return without(live, unwanted & given_up, shape)
 
 
 def _conflict(conflicts: dict[Owner, FieldSet]) -> PatchError:

@@ -50,7 +50,11 @@ def outside(fields: FieldSet, roots: FieldSet) -> FieldSet:
     """Leave out what is one of the roots or below one."""
     if not roots:
         return fields
-    return frozenset(path for path in fields if not any(path[: len(r)] == r for r in roots))
+    return frozenset(
+        path
+        for path in fields
+        if not any(path[:length] in roots for length in range(1, len(path) + 1))
+    )
 
 
 # --- To and from the wire -----------------------------------------------------------------

@@ -1,0 +1,116 @@
+"""The mirroring controller: Endpoints written by others become slices.
+
+Law: what a mirror looks like is ``slices/mirror.py``'s. Here is only what wakes it, and what
+happens when a write fails. Keys are those of Endpoints, which are those of their service.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nearwise.controllers.caches import Caches
+from nearwise.controllers.cluster import Cluster
+from nearwise.controllers.metrics import SliceMetrics
+from nearwise.controllers.recorder import Recorder
+from nearwise.controllers.surroundings import Surroundings
+from nearwise.controllers.workers import TryAgainError, Workers
+from nearwise.controllers.writing import Writes, managed, service_key
+from nearwise.machinery.batching import Batching
+from nearwise.machinery.cache import Delta, ObjectKey
+from nearwise.machinery.expectations import SliceExpectations
+from nearwise.model import Endpoints, EndpointSlice, Service
+from nearwise.model.errors import LostError, StatusError
+from nearwise.model.wellknown import MIRRORING_CONTROLLER
+from nearwise.slices.mirror import mirror
+
+NAME: Final = "endpoint-slice-mirroring-controller"
+
+
+class MirroringController:
+    """Mirrors the Endpoints of services without a selector."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        caches: Caches,
+        recorder: Recorder,
+        surroundings: Surroundings,
+        metrics: SliceMetrics,
+        *,
+        max_per_subset: int,
+        batching: Batching,
+    ) -> None:
+        self._caches = caches
+        self._recorder = recorder
+        self._metrics = metrics
+        self._max_per_subset = max_per_subset
+        self._batching = batching
+        self._expectations = SliceExpectations()
+        self._writes = Writes(cluster, self._expectations, metrics.counted)
+        self.workers = Workers("endpoint_slice_mirroring", self._sync, surroundings)
+        caches.endpoints.listen(self._on_endpoints)
+        caches.services.listen(self._on_service)
+        caches.slices.listen(self._on_slice)
+
+    # --- what wakes whom ------------------------------------------------------------------
+
+    def _on_endpoints(self, delta: Delta[Endpoints]) -> None:
+        old, new = delta
+        about = new or old
+        assert about is not None
+        self.workers.add(about.metadata.key, self._batching.period)
+
+    def _on_service(self, delta: Delta[Service]) -> None:
+        old, new = delta
+        if old is not None and new is not None and old.spec.selector == new.spec.selector:
+            return
+        about = new or old
+        assert about is not None
+        key = about.metadata.key
+        if key in self._caches.endpoints.cache:
+            self.workers.add(key)
+
+    def _on_slice(self, delta: Delta[EndpointSlice]) -> None:
+        was, now = (managed(slice_, MIRRORING_CONTROLLER) for slice_ in delta)
+        if now is not None and (was is None or service_key(was) == service_key(now)):
+            relabelled = was is not None and was.metadata.labels != now.metadata.labels
+            foreign = relabelled or not self._expectations.is_ours(now)
+        else:
+            foreign = was is not None and not self._expectations.saw_gone(was)
+        if foreign:
+            for slice_ in filter(None, (was, now)):
+                self.workers.add(service_key(slice_), self._batching.after_slice)
+
+    # --- the work on one Endpoints --------------------------------------------------------
+
+    async def _sync(self, key: ObjectKey) -> None:
+        endpoints = self._caches.endpoints.cache.get(key)
+        try:
+            await self._mirror(key, endpoints)
+        except (StatusError, LostError, TryAgainError) as failure:
+            quiet = isinstance(failure, TryAgainError) and failure.quiet
+            self._metrics.synced("stale" if quiet else "error")
+            if not quiet and endpoints is not None:
+                self._recorder.tell(
+                    endpoints,
+                    "Warning",
+                    "FailedToUpdateEndpointSlices",
+                    f"Error updating EndpointSlices for {'/'.join(key)}: {failure}",
+                )
+            raise
+        self._metrics.synced("success")
+
+    async def _mirror(self, key: ObjectKey, endpoints: Endpoints | None) -> None:
+        every = self._caches.slices_of(key)
+        ours = [slice_ for slice_ in every if managed(slice_, MIRRORING_CONTROLLER)]
+        if self._expectations.is_stale(key, ours, self._caches.slices.seen):
+            raise TryAgainError("the cache is behind our own writes", quiet=True)
+        service = self._caches.services.cache.get(key)
+        plan = mirror(service, endpoints, every, self._max_per_subset)
+        await self._writes.carry_out(plan)
+        if endpoints is None:
+            self._expectations.forget(key)
+            self._metrics.forget(key)
+            return
+        for event in plan.events:
+            self._recorder.tell(endpoints, event.type, event.reason, event.message)
