@@ -6,9 +6,6 @@ fails when they are not as this would write them.
 
 from __future__ import annotations
 
-import io
-import tokenize
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +13,7 @@ import click
 
 from nearwise.cli import Exit, cli
 from nearwise.model import reasons
+from nearwise.model.catalogue import SECTIONS
 
 DOCS: Final = Path(__file__).parent
 _EXITS: Final = {
@@ -86,28 +84,12 @@ def _reasons() -> str:
         "and in every JSON answer. A code never changes its meaning. In braces stand the facts, "
         "which JSON has by name.",
     ]
-    for section, codes in _sections():
-        entries = [(code, reasons.CATALOGUE[code]) for code in codes]
-        rows = [[f"`{code}`", str(entry.level), entry.sentence] for code, entry in entries]
+    for section, entries in SECTIONS.items():
+        rows = [[f"`{code}`", level, sentence] for code, level, sentence in entries]
         parts += [f"## {section}", _table(["code", "level", "sentence"], rows)]
     if reasons.RETIRED:
         parts += ["## No longer used", ", ".join(f"`{code}`" for code in sorted(reasons.RETIRED))]
     return "\n\n".join(parts) + "\n"
-
-
-def _sections() -> Iterator[tuple[str, list[str]]]:
-    """Group the codes by the comments that stand above them in the catalogue's source."""
-    source = Path(str(reasons.__file__)).read_text()
-    section = ""
-    codes: list[str] = []
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT and token.line.strip() == token.string:
-            if codes:
-                yield section, codes
-            section, codes = token.string.lstrip("# ").rstrip("."), []
-        elif token.type == tokenize.STRING and token.string[1:-1] in reasons.CATALOGUE:
-            codes.append(token.string[1:-1])
-    yield section, codes
 
 
 def _table(headers: list[str], rows: list[list[str]]) -> str:

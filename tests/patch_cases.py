@@ -86,7 +86,7 @@ def keyed(key: str, keys: str, content: dict[str, st.SearchStrategy[Any]]) -> An
     """Return lists of items with distinct keys, each with some of the content."""
     items = [st.fixed_dictionaries({key: st.just(letter)}, optional=content) for letter in keys]
     return st.permutations(items).flatmap(
-        lambda order: st.integers(0, len(order)).flatmap(lambda n: st.tuples(*order[:n]).map(list))
+        lambda order: st.integers(1, len(order)).flatmap(lambda n: st.tuples(*order[:n]).map(list))
     )
 
 
@@ -112,7 +112,7 @@ POD = st.fixed_dictionaries(
         ),
     },
 )
-FINALIZERS = st.lists(st.sampled_from(["f/a", "f/b", "f/c"]), unique=True, max_size=3)
+FINALIZERS = st.lists(st.sampled_from(["f/a", "f/b", "f/c"]), unique=True, min_size=1, max_size=3)
 DEPLOYMENTS = st.fixed_dictionaries(
     {
         "apiVersion": st.just("apps/v1"),
@@ -133,4 +133,5 @@ DEPLOYMENTS = st.fixed_dictionaries(
         )
     },
 )
-"""Deployments, whole or in parts: what an applied configuration can look like."""
+"""Deployments, whole or in parts: what an applied configuration can look like. Lists of items are
+not empty: an empty one states nothing."""

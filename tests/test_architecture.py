@@ -49,6 +49,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "yaml": {"model", "cli"},
     "click": {"cli"},
     "aiohttp": {"client"},
+    "prometheus_client": {"controllers"},
 }
 """Who may import which library."""
 

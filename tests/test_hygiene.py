@@ -33,7 +33,7 @@ def named(path: Path) -> str:
 
 # --- Sizes and names ------------------------------------------------------------------------
 
-LONG_FILES = {"model/reasons.py": "one table, the closed catalogue of reasons"}
+LONG_FILES: dict[str, str] = {}
 
 
 def test_a_file_over_500_lines_is_listed_with_a_reason() -> None:
@@ -93,7 +93,7 @@ def test_nothing_is_unfinished_or_skipped() -> None:
 def trees() -> Iterator[tuple[str, ast.Module]]:
     """Parse every file but the catalogue itself."""
     for path in FILES:
-        if named(path) != "model/reasons.py":
+        if not named(path).startswith("model/catalogue/"):
             yield named(path), ast.parse(path.read_text())
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from cluster import pod
+from cluster import node, pod
 from nearwise.insight.explain import explain
 from nearwise.insight.explanation import Explanation, Part, Row
 from nearwise.insight.world import World
@@ -67,6 +67,13 @@ def client(name: str, on: str) -> Pod:
 def web(*places: str) -> list[Pod]:
     """Make the pods web-0, web-1, ... on these nodes."""
     return [pod(f"web-{number}", on) for number, on in enumerate(places)]
+
+
+def nodes_in(**zones: int) -> list[Node]:
+    """Make nodes: ``nodes_in(a=2)`` is a-0 and a-1 in zone a."""
+    return [
+        node(f"{zone}-{number}", zone) for zone, count in zones.items() for number in range(count)
+    ]
 
 
 def explained(world: World, **how: object) -> Explanation:

@@ -13,10 +13,11 @@ from msgspec.structs import replace
 
 from fake_cluster import Answer, FakeCluster, serving, status
 from nearwise import __version__
-from nearwise.client.api import Api, tls_context
+from nearwise.client.api import Api
 from nearwise.client.credentials import Fixed, Identity, Secret, TokenFile, bearer
 from nearwise.client.errors import ClusterError, ForbiddenError
 from nearwise.client.kubeconfig import Access
+from nearwise.client.tls import tls_context
 from nearwise.model import Node
 from nearwise.model.resources import ENDPOINT_SLICES, NODES, PODS, SERVICES, Resource
 

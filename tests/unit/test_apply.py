@@ -65,7 +65,7 @@ def times(obj: Json) -> dict[str, str]:
 
 
 def test_the_recorded_creation_owns_what_was_stated_and_nothing_else() -> None:
-    config = {
+    config: Json = {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": "applied"},
@@ -86,7 +86,7 @@ def test_the_recorded_apply_without_a_manager_has_its_recorded_refusal() -> None
 
 def test_the_recorded_apply_of_another_manager_has_its_recorded_result() -> None:
     """Recorded as a conflict, but ``y`` is YAML for true: the label is another one."""
-    config = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
+    config: Json = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
     config = merge_patch(config, {"metadata": {"labels": {"true": "9"}}})
 
     new = apply(answer(28), config, write(32, manager="other"))
@@ -367,7 +367,7 @@ def test_an_object_without_owners_gets_one_for_what_was_there_before() -> None:
 
 def applied_by_client(**content: Any) -> Json:
     config = deployment(**content)
-    annotation = {LAST_APPLIED: json.dumps(config)}
+    annotation: Any = {LAST_APPLIED: json.dumps(config)}
     obj = merge_patch(config, {"metadata": {"annotations": annotation}})
     return stored(track_update(NONE, obj, at(1, "kubectl-client-side-apply")))
 

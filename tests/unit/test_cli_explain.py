@@ -13,10 +13,10 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from cluster import node, service
+from cluster import node, service, slice_of
 from nearwise.cli import Exit, cli
 from nearwise.cli.explain_screen import print_explanation
-from worlds import explained, settled, web
+from worlds import explained, settled, stored, web
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SHOP = str(EXAMPLES / "shop.yaml")
@@ -156,3 +156,28 @@ def test_the_two_families_of_a_service_are_told_apart_on_the_screen(
     assert "IPv6   http 80/TCP   from inside the cluster" in shown
     assert "IPv4 hints" in shown
     assert "No endpoint can be used" in shown
+
+
+def test_two_data_planes_stand_one_under_the_other_and_their_reasons_are_told_apart() -> None:
+    shown = explain("orders", "-f", SHOP, "--profile", "kube-proxy", "--profile", "no-hints").stdout
+    assert "as kube-proxy does it" in shown
+    assert "as no-hints does it" in shown
+    assert "kube-proxy zone-b   zone hints: 6 of 6" in shown
+    assert "no-hints chosen" in shown
+
+
+def test_very_many_answers_are_cut_unless_wide(capsys: pytest.CaptureFixture[str]) -> None:
+    cluster = [node(f"n{number}", f"zone-{number:02}") for number in range(20)]
+    made = service(distribution="PreferSameZone")
+    found = explained(settled(made, cluster, web(*(each.metadata.name for each in cluster))))
+    print_explanation(found, wide=False)
+    assert capsys.readouterr().out.count("and 4 more (-o wide)") == 2
+    print_explanation(found, wide=True)
+    assert "more (-o wide)" not in capsys.readouterr().out
+
+
+def test_slices_without_a_service_are_all_that_is_told_of_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_explanation(explained(stored(None, slices=[slice_of("web-abc")])), wide=False)
+    assert capsys.readouterr().out.startswith("shop/web\n\nFINDINGS\n  warning  web-abc is left")

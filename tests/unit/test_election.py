@@ -289,10 +289,10 @@ def test_a_leader_that_stops_leads_no_more_and_gives_the_lease_back_as_client_go
     released = write(election, 1)
     assert released.spec == LeaseSpec("", 1, wall(1), wall(1), 3)
     assert b'"holderIdentity":""' in msgspec.json.encode(released)
-    assert not election.finished
+    finished = [election.finished]
 
     election.written(2, stored(released, 2))
-    assert election.finished
+    assert [*finished, election.finished] == [False, True]
     assert not election.is_leader(2)
     assert election.next(2, wall(2)) == Wait(inf)
 

@@ -90,6 +90,12 @@ def test_pods_of_kube_system_and_finished_pods_make_no_client() -> None:
     assert assumed(world)[1]["a-0"] == 100.0
 
 
+def test_a_node_that_is_not_ready_sends_nothing_whatever_runs_on_it() -> None:
+    world = on_own_nodes(("job-1", "a-0"), ("job-2", "b-0"))
+    broken = [node("a-0", "a"), node("a-1", "a"), node("b-0", "b", ready=False)]
+    assert assumed(world.with_nodes(broken))[1] == {"a-0": 100.0, "a-1": 0.0, "b-0": 0.0}
+
+
 def test_where_nobody_else_is_known_every_ready_worker_counts() -> None:
     assert assumed(on_own_nodes()) == (
         "the same from each of the 3 ready worker nodes; no pods of anybody else are known",
@@ -109,6 +115,11 @@ def test_clients_by_cpu_are_the_ready_workers_by_their_allocatable_cpu() -> None
         "by the allocatable CPU of the 3 ready worker nodes, as hints by CPU share assume",
         {"a-0": 50.0, "a-1": 25.0, "b-0": 25.0, "c-0": 0.0},
     )
+
+
+def test_a_node_whose_cpu_cannot_be_read_sends_nothing_by_cpu() -> None:
+    world = on_own_nodes().with_nodes([node("a-0", "a", "many"), node("b-0", "b", "4")])
+    assert assumed(world, clients="cpu")[1] == {"a-0": 0.0, "b-0": 100.0}
 
 
 def test_clients_by_pods_are_counted_without_the_service_s_own() -> None:
@@ -293,6 +304,17 @@ def test_the_order_of_the_objects_changes_nothing(
         slices=[replace(slices[0], endpoints=tuple(shuffled))],
     )
     assert explained(one) == explained(other)
+
+
+def test_clients_with_the_same_endpoints_for_other_reasons_are_groups_of_their_own() -> None:
+    world = settled(
+        service(distribution=SAME_ZONE), [*CLUSTER, node("lost", "")], web("a-0", "b-0")
+    )
+    groups = only_part(explained(world)).groups
+    both = [group for group in groups if len(group.endpoints) == 2]
+    assert sorted(tuple(group.nodes.values()) for group in both) == [(("c-0",),), (("lost",),)]
+    codes = [[reason.code for reason in group.reasons] for group in both]
+    assert codes[0] != codes[1]
 
 
 def test_nodes_that_are_not_ready_have_an_answer_and_send_nothing() -> None:

@@ -104,10 +104,10 @@ def test_nothing_is_told_before_the_bookmark_that_ends_the_initial_objects() -> 
 
     assert made.event("ADDED", pod("web", 7)) == []
     assert made.event("ADDED", pod("db", 5)) == []
-    assert not made.has_synced
+    synced = [made.has_synced]
 
     assert names(made.event(*bookmark(9, ends_initial=True))) == [(None, "db@5"), (None, "web@7")]
-    assert made.has_synced
+    assert [*synced, made.has_synced] == [False, True]
     assert (made.phase, made.version) == (Phase.WATCH, "9")
 
 
@@ -527,15 +527,16 @@ def test_the_length_of_a_watch_is_drawn_and_one_that_outlives_it_is_dead() -> No
 
 def test_the_trouble_is_told_until_something_comes() -> None:
     made = watching(version=9)
-    assert made.trouble is None
-
-    made.failed(0, Status(code=403, reason="Forbidden", message="pods is forbidden"))
-    assert made.trouble == Status(code=403, reason="Forbidden", message="pods is forbidden")
+    forbidden = Status(code=403, reason="Forbidden", message="pods is forbidden")
+    troubles = [made.trouble]
+    made.failed(0, forbidden)
+    troubles.append(made.trouble)
     made.failed(1)
-    assert made.trouble == Status(message="the connection was lost")
-
+    troubles.append(made.trouble)
     made.event(*bookmark(10))
-    assert made.trouble is None
+    troubles.append(made.trouble)
+
+    assert troubles == [None, forbidden, Status(message="the connection was lost"), None]
 
 
 # --- whatever happens ---------------------------------------------------------------------

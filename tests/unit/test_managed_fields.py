@@ -24,7 +24,7 @@ from nearwise.server.patch.fields import (
     parse_fields,
     path_of,
     path_text,
-    with_parents,
+    with_named_parents,
 )
 from nearwise.server.patch.ownership import MAX_UPDATERS, managed_fields, parse_ownership
 from nearwise.server.patch.schema import PLAIN, shape_of
@@ -132,7 +132,7 @@ def test_a_broken_set_is_refused(tree: Any) -> None:
 def test_parents_are_the_named_fields_above() -> None:
     fields = parse_fields({"f:spec": {"f:ports": {'k:{"port":80}': {"f:name": {}}}}})
 
-    assert sorted(map(path_text, with_parents(fields))) == [
+    assert sorted(map(path_text, with_named_parents(fields))) == [
         ".spec",
         ".spec.ports",
         ".spec.ports[port=80].name",

@@ -195,12 +195,12 @@ def test_a_queue_that_is_shut_down_hands_out_what_is_ready_and_takes_nothing_mor
     assert queue.next(0) == "second"
     assert queue.next(0) == Wait(inf)
     queue.done("second", 5)
-    assert not queue.drained
+    drained = [queue.drained]
     queue.done("first", 5)
     assert queue.next(5) == "first"
-    assert not queue.drained
+    drained.append(queue.drained)
     queue.done("first", 5)
-    assert queue.drained
+    assert [*drained, queue.drained] == [False, False, True]
     assert queue.next(100) == Wait(inf)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -382,24 +383,23 @@ def test_every_past_state_is_read_exactly_in_pages_of_any_size(
     history: History, data: st.DataObject
 ) -> None:
     log, model = play(history)
-    revision = data.draw(st.integers(FIRST, log.revision))
-    log.compact(data.draw(st.integers(FIRST, revision)))
-    resource = data.draw(st.sampled_from(("pods", "services")))
-    namespace = data.draw(st.sampled_from((None, "a", "a-b", "none")))
-    limit = data.draw(st.integers(1, 7))
-    expected = model.at(resource, namespace, revision)
-
-    got: list[tuple[Key, int, bytes]] = []
-    cursor: Cursor | None = None
-    remaining = 1
-    while remaining:
-        page = log.page(resource, namespace, after=cursor, limit=limit, revision=revision)
-        got += [(entry.key, entry.revision, entry.value) for entry in page.entries]
-        remaining = page.remaining
-        assert len(got) + remaining == len(expected)
-        if got:
-            cursor = (got[-1][0].namespace, got[-1][0].name)
-    assert got == expected
+    log.compact(data.draw(st.integers(FIRST, log.revision)))
+    limit = data.draw(st.integers(1, 4))
+    for revision, resource, namespace in product(
+        range(log.compacted, log.revision + 1), ("pods", "services"), (None, "a", "a-b", "none")
+    ):
+        expected = model.at(resource, namespace, revision)
+        got: list[tuple[Key, int, bytes]] = []
+        cursor: Cursor | None = None
+        remaining = 1
+        while remaining:
+            page = log.page(resource, namespace, after=cursor, limit=limit, revision=revision)
+            got += [(entry.key, entry.revision, entry.value) for entry in page.entries]
+            remaining = page.remaining
+            assert len(got) + remaining == len(expected)
+            if got:
+                cursor = (got[-1][0].namespace, got[-1][0].name)
+        assert got == expected
 
 
 @given(HISTORIES, st.data())

@@ -39,7 +39,7 @@ def test_slices_are_found_by_service_whoever_manages_them() -> None:
 
 def test_services_that_only_slices_name_are_known_too() -> None:
     world = stored(None, slices=[slice_of("web-a")])
-    assert world.services_named == {KEY}
+    assert world.sliced == {KEY}
     assert not world.services
 
 

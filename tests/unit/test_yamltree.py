@@ -38,12 +38,12 @@ def tree(text: str) -> object:
         ("Yes", True),
         ("off", False),
         ("no", False),
+        ("y", True),
+        ("N", False),
         ("~", None),
         ("null", None),
         ("--- ", None),
         # Text, whatever YAML 1.1 or a quick look may say.
-        ("y", "y"),
-        ("n", "n"),
         ("1e3", "1e3"),
         ("250m", "250m"),
         ("12:30:45", "12:30:45"),
@@ -65,7 +65,16 @@ def test_scalars(text: str, value: object) -> None:
 
 
 def test_keys_are_text_and_the_last_of_two_wins() -> None:
-    assert tree("80: a\non: b\n80: c\n") == {"80": "c", "on": "b"}
+    assert tree("80: a\ntrue: b\n80: c\n") == {"80": "c", "true": "b"}
+
+
+def test_unquoted_words_for_true_and_false_are_so_as_keys_too() -> None:
+    assert tree("y: a\nOff: b\n'on': c\n~: d\n") == {
+        "true": "a",
+        "false": "b",
+        "on": "c",
+        "~": "d",
+    }
 
 
 def test_an_alias_is_the_value_that_it_names() -> None:
@@ -77,11 +86,11 @@ def test_an_alias_is_the_value_that_it_names() -> None:
 
 
 def test_merge_keys_fill_in_what_is_not_there() -> None:
-    text = "a: &a {x: 1, y: 1}\nb: &b {x: 2, z: 2}\nc:\n  x: 3\n  <<: [*a, *b]\n"
+    text = "a: &a {x: 1, w: 1}\nb: &b {x: 2, z: 2}\nc:\n  x: 3\n  <<: [*a, *b]\n"
     assert tree(text) == {
-        "a": {"x": 1, "y": 1},
+        "a": {"x": 1, "w": 1},
         "b": {"x": 2, "z": 2},
-        "c": {"x": 3, "y": 1, "z": 2},
+        "c": {"x": 3, "w": 1, "z": 2},
     }
 
 

@@ -66,7 +66,7 @@ def command(
 
     source = reaching(source, [service])
     world = World(load(source, all_pods=True))
-    keys = chosen(source, [service], world.services_named)
+    keys = chosen(source, [service], {*world.services, *world.sliced})
     if len(keys) > 1:
         which = ", ".join("/".join(key) for key in keys)
         raise InputError(f"{len(keys)} services are called {service}", hint=f"say which: {which}")

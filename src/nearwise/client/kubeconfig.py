@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
@@ -254,11 +254,11 @@ def _first(entries: Iterable[tuple[str, Path, str, E]]) -> dict[str, _Found[E]]:
 
 def _access(context: _Found[_Context], at: _Found[_Cluster], user: _Found[_User]) -> Access:
     cluster = at.entry
-    server = urlsplit(cluster.server)
+    server = _split(cluster.server)
     if server.scheme not in {"http", "https"} or not server.hostname or server.username:
         raise at.error("its server is not an address like https://host:6443")
     proxy = cluster.proxy_url
-    if proxy and urlsplit(proxy.reveal()).scheme not in {"http", "https"}:
+    if proxy and _split(proxy.reveal()).scheme not in {"http", "https"}:
         raise at.error("its proxy-url is not a http or https address; others are not supported")
     authority = at.pem(
         "certificate-authority", cluster.certificate_authority, cluster.certificate_authority_data
@@ -276,6 +276,14 @@ def _access(context: _Found[_Context], at: _Found[_Cluster], user: _Found[_User]
         proxy=proxy,
         headers=_impersonation(user),
     )
+
+
+def _split(address: str) -> SplitResult:
+    """Take an address apart; one that is none has neither scheme nor host."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")
 
 
 def _credentials(at: _Found[_User], cluster: Mapping[str, Any]) -> Credentials:

@@ -123,7 +123,7 @@ class _Today:
         if self.refusal or self._allocations is None:
             if hinted:
                 yield reason("hints-stuck-on", zones=self.stored.zones)
-        elif not hinted and self.ready:
+        elif not hinted:
             yield reason("hints-stuck-off", endpoints=self.ready, ratios=self.ratios)
         elif self._rewritten():
             wanted = {zone: each.desired for zone, each in self._allocations.zones.items()}

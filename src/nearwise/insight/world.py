@@ -86,11 +86,6 @@ class World:
         """Every service that a slice is labelled with, whether it exists or not."""
         return frozenset(self._slices_by_service)
 
-    @property
-    def services_named(self) -> frozenset[Key]:
-        """Every service that there is, or that slices are labelled with."""
-        return frozenset(self.services) | frozenset(self._slices_by_service)
-
     @cached_property
     def shares(self) -> ZoneShares:
         """The CPU shares of the zones, which all services have in common."""

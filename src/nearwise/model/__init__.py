@@ -1,7 +1,7 @@
 """Kubernetes objects as typed, immutable values, and how they are read and written."""
 
-from nearwise.model.core import Endpoints, Event, Namespace, Node, Pod, Service
 from nearwise.model.coordination import Lease
+from nearwise.model.core import Endpoints, Event, Namespace, Node, Pod, Service
 from nearwise.model.discovery import (
     Endpoint,
     EndpointConditions,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Final, Generic, NamedTuple, TypeVar
-from urllib.parse import quote
 
 import msgspec
 
@@ -24,10 +23,10 @@ class Resource(NamedTuple, Generic[K]):
     namespaced: bool = True
 
     def path(self, namespace: str | None = None, name: str = "") -> str:
-        """Return the URL path of one object, or of the list in one namespace or in all."""
+        """Return the path of one object, or of the list in one namespace or in all, not quoted."""
         root = "apis" if "/" in self.api_version else "api"
-        inside = f"/namespaces/{quote(namespace, safe='')}" if namespace and self.namespaced else ""
-        one = f"/{quote(name, safe='')}" if name else ""
+        inside = f"/namespaces/{namespace}" if namespace and self.namespaced else ""
+        one = f"/{name}" if name else ""
         return f"/{root}/{self.api_version}{inside}/{self.plural}{one}"
 
 

@@ -70,6 +70,15 @@ class LabelSelector(msgspec.Struct, frozen=True):
         return all(requirement.matches(labels) for requirement in self.requirements)
 
 
+class UnexpectedError(ValueError):
+    """A selector in which something stands where something else should."""
+
+    def __init__(self, selector: str, found: str, expected: str) -> None:
+        self.found = found
+        self.expected = expected
+        super().__init__(f"label selector {selector!r}: found {found}, expected {expected}")
+
+
 _TOKEN: Final = re.compile(r"[ \t]*(==|!=|[!=,()<>]|[^ \t!=,()<>]+)")
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 _SYMBOLS: Final = frozenset(["==", "!=", *"!=,()<>"])
@@ -127,10 +136,9 @@ class _Tokens:
             raise self.unexpected(what)
         return self.next()
 
-    def unexpected(self, wanted: str) -> ValueError:
+    def unexpected(self, wanted: str) -> UnexpectedError:
         """Say what came in place of what was wanted."""
-        found = f"'{self.ahead}'" if self.ahead else "the end"
-        return ValueError(f"label selector {self._text!r}: found {found}, expected {wanted}")
+        return UnexpectedError(self._text, f"'{self.ahead}'" if self.ahead else "the end", wanted)
 
 
 def _requirement(tokens: _Tokens) -> Requirement:

@@ -5,8 +5,9 @@ nothing recurses, depth and aliases are bounded while reading, and no tree of no
 memory beside the result.
 
 Differences from PyYAML's safe loader: timestamps and base-60 numbers stay text, as Kubernetes
-reads them; keys stay text whatever they look like; an alias is the same value, not a copy, and
-what aliases add up to is bounded; any other tag than the plain types is passed over.
+reads them; keys are text, but an unquoted ``on`` or ``y`` is ``true`` as a key too; an alias is the
+same value, not a copy, and what aliases add up to is bounded; any other tag than the plain types
+is passed over.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ class _Tree:
     def _scalar(self, event: ScalarEvent) -> None:
         value: Any
         if self._in_mapping and self._key is None:
-            self._key = value = event.value
+            self._key = value = _key(event)
         else:
             value = _plain(event.value) if _is_plain(event) else event.value
             self._add(value)
@@ -205,10 +206,18 @@ def _is_plain(event: ScalarEvent) -> bool:
     return event.implicit[0] if event.tag is None else event.tag in _PLAIN_TAGS
 
 
+def _key(event: ScalarEvent) -> str:
+    """Return a key; of the words for true and false only one each (recorded: ``y`` is ``true``)."""
+    word = _WORDS.get(event.value) if _is_plain(event) else None
+    return event.value if word is None else str(word).lower()
+
+
 _WORDS: Final[dict[str, bool | None]] = {
     **dict.fromkeys(["", "~", "null", "Null", "NULL"]),
-    **dict.fromkeys(["true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"], True),
-    **dict.fromkeys(["false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"], False),
+    **dict.fromkeys(["true", "True", "TRUE", "on", "On", "ON"], True),
+    **dict.fromkeys(["y", "Y", "yes", "Yes", "YES"], True),
+    **dict.fromkeys(["false", "False", "FALSE", "off", "Off", "OFF"], False),
+    **dict.fromkeys(["n", "N", "no", "No", "NO"], False),
 }
 _INTEGER: Final = re.compile(
     r"[-+]?(?:(?P<two>0b[01_]+)|(?P<sixteen>0x[0-9a-fA-F_]+)|(?P<eight>0[0-7_]+)|0|[1-9][0-9_]*)"
@@ -247,7 +256,7 @@ def _places(data: bytes, document: int) -> Iterator[tuple[Path, int]]:
     awaits_key = False
     for event in _events_of(data, document):
         if isinstance(event, ScalarEvent) and awaits_key:
-            where[-1], awaits_key = event.value, False
+            where[-1], awaits_key = _key(event), False
             yield tuple(where), _line(event)
             continue
         if isinstance(event, MappingEndEvent | SequenceEndEvent):

@@ -78,7 +78,8 @@ class Pool(msgspec.Struct, frozen=True, gc=False, eq=False):
         """What choosing asks of the backends, found out when first asked for."""
         facts = self.known
         if facts is None:
-            facts = _joined([run.facts for run in self.runs])
+            runs = self.runs
+            facts = runs[0].facts if len(runs) == 1 else _joined([run.facts for run in runs])
             force_setattr(self, "known", facts)
         return facts
 
@@ -209,8 +210,6 @@ def _hinted(
 
 def _joined(parts: Sequence[Facts]) -> Facts:
     """Put together what is known of several runs, without going through their backends."""
-    if len(parts) == 1:
-        return parts[0]
     return Facts(
         _Chain([part.ready for part in parts]),
         _all_or_none([part.by_zone for part in parts]),

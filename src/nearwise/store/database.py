@@ -1,4 +1,4 @@
-"""The file on disk: an append-only table of versions in SQLite. All SQL of Nearwise is here.
+"""The file on disk: an append-only table of versions in SQLite. All SQL of the store is here.
 
 1. The table is the revision log. A write is one row, at its revision; so is a deletion. Nothing
    is ever updated, and the rows that compaction makes unreadable are deleted. What is left are

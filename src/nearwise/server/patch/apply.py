@@ -20,7 +20,14 @@ from nearwise.server.patch.errors import (
     invalid,
     invalid_options,
 )
-from nearwise.server.patch.fields import FieldSet, Path, outside, path_text, with_parents
+from nearwise.server.patch.fields import (
+    FieldSet,
+    Path,
+    outside,
+    path_text,
+    with_all_parents,
+    with_named_parents,
+)
 from nearwise.server.patch.last_applied import allowed_conflicts, with_last_applied
 from nearwise.server.patch.overlay import overlay
 from nearwise.server.patch.ownership import (
@@ -129,11 +136,13 @@ def _pruned(live: Object, last: FieldSet, owned: FieldSet, shape: Shape) -> Obje
     nobody does now. A list item goes with all that is in it when nobody states the item any more,
     even when others own fields of it.
     """
-    given_up = with_parents(last) - NOBODYS
-    present = with_parents(field_set(live, shape))
-    unowned = present - outside(present, given_up) - with_parents(owned)
-    unwanted = present - outside(present, unowned)
-    return without(live, unwanted & given_up, shape)
+    stated = field_set(live, shape)
+    present = with_named_parents(stated)
+    given_up = with_named_parents(last) - NOBODYS
+    unowned = present - outside(present, given_up) - with_named_parents(owned)
+    unwanted = given_up & (present - outside(present, unowned))
+    left = outside(present & (stated | owned), unwanted)
+    return without(live, present - with_all_parents(left), shape)
 
 
 def _conflict(conflicts: dict[Owner, FieldSet]) -> PatchError:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from nearwise.server.patch.errors import PatchError, invalid
 from nearwise.server.patch.fields import FieldSet, Path, encode_fields, is_member, path_text
-from nearwise.server.patch.schema import KEY_DEFAULTS, PLAIN, Shape
-from nearwise.server.patch.values import ABSENT, Absent, Json, Object, shown
+from nearwise.server.patch.schema import PLAIN, Shape
+from nearwise.server.patch.values import Json, Object, shown
 
 
 def parts(value: Json, shape: Shape, path: Path) -> dict[str, list[Json]]:
@@ -43,9 +43,8 @@ def field_set(value: Object, shape: Shape) -> FieldSet:
 
 
 def without(value: Object, fields: FieldSet, shape: Shape) -> Object:
-    """Return the object without these fields. What is emptied by that goes with them."""
-    rest = _without(value, encode_fields(fields), shape, ())
-    return rest if isinstance(rest, dict) else {}
+    """Return the object without these fields. What is emptied by that stays, empty."""
+    return _objects(value, encode_fields(fields), shape, ())
 
 
 def misshapen(path: Path, why: str) -> PatchError:
@@ -65,7 +64,7 @@ def _item_step(item: Json, shape: Shape, path: Path, number: int) -> str:
     key: Object = {}
     for name in shape.keys:
         value = item.get(name)
-        key[name] = KEY_DEFAULTS.get(name) if value is None else value
+        key[name] = shape.defaults.get(name) if value is None else value
         if key[name] is None:
             why = f'associative list with keys has an element that omits key field "{name}"'
             raise misshapen(path, f"element {number}: {why} (and doesn't have default value)")
@@ -86,28 +85,28 @@ def _gather(inside: dict[str, list[Json]], shape: Shape, path: Path, found: set[
         _gather(below, inner_shape, inner_path, found)
 
 
-def _without(value: Json, tree: Object, shape: Shape, path: Path) -> Json | Absent:
-    """Cut a part; the tree is a ``fieldsV1``."""
-    if isinstance(value, dict):
-        if shape.whole:
-            return value
-        fields: Object = {}
-        for name, inner in value.items():
-            rest = _part_left(inner, tree.get(f"f:{name}"), shape.field(name), (*path, f"f:{name}"))
-            if rest is not ABSENT:
-                fields[name] = rest
-        return fields or ABSENT
-    if isinstance(value, list) and shape.is_map:
-        items: list[Json] = []
-        for step, item in zip(item_steps(value, shape, path), value, strict=True):
-            rest = _part_left(item, tree.get(step), part_shape(shape, step), (*path, step))
-            if rest is not ABSENT:
-                items.append(rest)
-        return items or ABSENT
+def _objects(value: Object, tree: Object, shape: Shape, path: Path) -> Object:
+    """Cut fields; the tree is a ``fieldsV1`` of what is to go."""
+    cut = {}
+    for name, inner in value.items():
+        step = f"f:{name}"
+        if not is_member(tree.get(step)):
+            cut[name] = _cut(inner, tree.get(step), shape.field(name), (*path, step))
+    return cut
+
+
+def _lists(value: list[Json], tree: Object, shape: Shape, path: Path) -> list[Json]:
+    return [
+        _cut(item, tree.get(step), shape.item or PLAIN, (*path, step))
+        for step, item in zip(item_steps(value, shape, path), value, strict=True)
+        if not is_member(tree.get(step))
+    ]
+
+
+def _cut(value: Json, tree: Json, shape: Shape, path: Path) -> Json:
+    if isinstance(tree, dict):
+        if isinstance(value, dict) and not shape.whole:
+            return _objects(value, tree, shape, path)
+        if isinstance(value, list) and shape.is_map:
+            return _lists(value, tree, shape, path)
     return value
-
-
-def _part_left(part: Json, tree: Json | None, shape: Shape, path: Path) -> Json | Absent:
-    if not isinstance(tree, dict):
-        return part  # nothing of it is to go
-    return ABSENT if is_member(tree) else _without(part, tree, shape, path)

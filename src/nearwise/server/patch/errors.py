@@ -5,18 +5,22 @@ from __future__ import annotations
 from typing import Final
 
 from nearwise.model.meta import Status, StatusCause, StatusDetails
+from nearwise.server.statuses import Refusal
 
 
-class PatchError(Exception):
+class PatchError(Refusal):
     """A change that cannot be made.
 
-    ``status`` is the whole answer, in kube-apiserver's words. ``str()`` says what was wrong; it
-    says more than the status where Kubernetes keeps that to itself, as for a failing JSON patch.
+    ``str()`` says what was wrong. That is more than the status says where Kubernetes keeps it to
+    itself, as for a JSON patch that fails.
     """
 
     def __init__(self, status: Status, why: str = "") -> None:
-        super().__init__(why or status.message)
-        self.status = status
+        super().__init__(status)
+        self._why = why or status.message
+
+    def __str__(self) -> str:
+        return self._why
 
 
 def bad_request(message: str) -> PatchError:

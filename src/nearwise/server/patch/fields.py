@@ -32,18 +32,18 @@ def path_text(path: Path) -> str:
     return "".join(map(_step_text, path))
 
 
-def with_parents(fields: FieldSet) -> FieldSet:
+def with_all_parents(fields: FieldSet) -> FieldSet:
+    """Add the fields and list items above each field."""
+    return frozenset(path[:length] for path in fields for length in range(1, len(path) + 1))
+
+
+def with_named_parents(fields: FieldSet) -> FieldSet:
     """Add the named fields above each field, but not the list items.
 
     ``.spec.ports[port=80].name`` brings ``.spec`` and ``.spec.ports``.
     """
-    above = {
-        path[:length]
-        for path in fields
-        for length in range(1, len(path))
-        if path[length - 1].startswith("f:")
-    }
-    return fields | above
+    named = {path for path in with_all_parents(fields) if path[-1].startswith("f:")}
+    return fields | named
 
 
 def outside(fields: FieldSet, roots: FieldSet) -> FieldSet:

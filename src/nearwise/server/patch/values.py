@@ -6,7 +6,6 @@ what is made of two values may share their parts.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
@@ -20,15 +19,6 @@ Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | Non
 Object: TypeAlias = dict[str, Any]
 """A JSON object, its members Json; mostly a whole Kubernetes object."""
 
-
-class Absent(enum.Enum):
-    """The type of ABSENT."""
-
-    ABSENT = "absent"
-
-
-ABSENT: Final = Absent.ABSENT
-"""No value at all, which is not the same as null."""
 
 MAX_DEPTH: Final = 200
 """How deep values may be nested. Kubernetes' own kinds stay below 20."""

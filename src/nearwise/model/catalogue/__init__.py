@@ -1,0 +1,32 @@
+"""The sentences of the catalogue: code, level, and a sentence with the facts as ``{name}``.
+
+Data only, one file a subject; ``model/reasons.py`` says what it is good for. Codes are permanent:
+the sentence of one may get better, and a code that is no longer used is never given again.
+"""
+
+from typing import Final
+
+from nearwise.model.catalogue import (
+    carried,
+    disagreements,
+    drift,
+    hints,
+    mirroring,
+    reading,
+    routing,
+    slices,
+    traffic,
+)
+from nearwise.model.catalogue.shape import Sections
+
+SECTIONS: Final[Sections] = {
+    **reading.SECTIONS,
+    **slices.SECTIONS,
+    **hints.SECTIONS,
+    **mirroring.SECTIONS,
+    **traffic.SECTIONS,
+    **carried.SECTIONS,
+    **disagreements.SECTIONS,
+    **drift.SECTIONS,
+    **routing.SECTIONS,
+}

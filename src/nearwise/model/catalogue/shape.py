@@ -1,0 +1,3 @@
+"""How the catalogue is written down: sections of (code, level, sentence)."""
+
+Sections = dict[str, tuple[tuple[str, str, str], ...]]
