@@ -65,5 +65,5 @@ def _endpoint(i: int) -> Endpoint:
         EndpointConditions(True, True, False),
         node_name=f"node-{i % 60}",
         zone=f"zone-{i % 3}",
-        target_ref=ObjectReference("Pod", "shop", f"web-{i}", f"{i:08x}-1111-2222-3333-444455556666"),
+        target_ref=ObjectReference("Pod", "shop", f"web-{i}", f"{i:08x}-1111-2222-3333-44445555"),
     )

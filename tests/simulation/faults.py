@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Faults:
-    """What goes wrong, how often. Shared by all who talk to one server; switched off to converge."""
+    """What goes wrong, and how often. Shared by all who talk to one server."""
 
     def __init__(self, seed: int) -> None:
         self.lot = random.Random(seed)

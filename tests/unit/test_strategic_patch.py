@@ -279,6 +279,18 @@ def test_lists_are_merged_by_the_rules_of_the_kind(
             },
             id="keep some fields only",
         ),
+        pytest.param(
+            pod(volumes=[{"name": "data", "hostPath": {"path": "/data"}}]),
+            {
+                "spec": {
+                    "volumes": [
+                        {"name": "data", "emptyDir": {}, "$retainKeys": ["name", "emptyDir"]}
+                    ]
+                }
+            },
+            pod(volumes=[{"name": "data", "emptyDir": {}}]),
+            id="keep some fields of an item only",
+        ),
     ],
 )
 def test_directives_say_what_a_merge_cannot(document: Json, patch: Json, result: Json) -> None:

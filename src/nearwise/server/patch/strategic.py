@@ -42,7 +42,7 @@ def _merged_object(original: Object, patch: Object, shape: Shape) -> Object:
         return {} if directive == "delete" else _taken_object(patch)
     merged = _retained(original, patch)
     ordered = {
-        name.removeprefix(_ORDER): order for name, order in patch.items() if _is(_ORDER, name)
+        name.removeprefix(_ORDER): order for name, order in patch.items() if name.startswith(_ORDER)
     }
     for name, order in ordered.items():
         items = _in_order(merged.get(name), patch.get(name), order, shape.field(name))
@@ -58,7 +58,7 @@ def _merged_object(original: Object, patch: Object, shape: Shape) -> Object:
         else:
             merged[name] = _taken(value)
     for name, gone in patch.items():
-        if _is(_DELETE, name):
+        if name.startswith(_DELETE):
             _take_out(merged, name.removeprefix(_DELETE), gone)
     return merged
 
@@ -209,10 +209,6 @@ def _check_plain(values: list[Json]) -> None:
 
 
 # --- Directives ---------------------------------------------------------------------------
-
-
-def _is(directive: str, name: str) -> bool:
-    return name.startswith(directive)
 
 
 def _directive(patch: Json) -> str | None:

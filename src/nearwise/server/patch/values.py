@@ -19,7 +19,6 @@ Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | Non
 Object: TypeAlias = dict[str, Any]
 """A JSON object, its members Json; mostly a whole Kubernetes object."""
 
-
 MAX_DEPTH: Final = 200
 """How deep values may be nested. Kubernetes' own kinds stay below 20."""
 
