@@ -7,21 +7,20 @@ that the parts that Nearwise reads are well formed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
 
 from nearwise.model import core, names
 from nearwise.model.codec import to_dict
-from nearwise.model.coordination import Lease, LeaseSpec
+from nearwise.model.coordination import Lease
 from nearwise.model.defaults import with_service_defaults, with_slice_defaults
-from nearwise.model.discovery import Endpoint, EndpointSlice
+from nearwise.model.discovery import EndpointSlice
 from nearwise.model.names import Check
 from nearwise.model.validation.bodies import object_of
 from nearwise.model.validation.fields import Errors
 from nearwise.server.kinds import cluster, endpoints, events, pods, workloads
-from nearwise.server.kinds.known import Known, fields_of, whole
 from nearwise.server.kinds.plain import Change, at, each, merged, without_nulls
 from nearwise.server.objects.stored import Decoded
 from nearwise.server.patch import blank
@@ -49,8 +48,6 @@ class Kind(msgspec.Struct, frozen=True):
     type: type[Any]
     """What they must be readable as."""
     name: Check = names.dns_subdomain
-    known: Known = msgspec.field(default_factory=lambda: whole(spec=None, status=None))
-    """Which fields they have."""
     retyped: Callable[[Any], Decoded] | None = None
     """Writes an object anew from its type, for kinds of which the model knows everything."""
     defaulted: Change = _as_it_is
@@ -134,37 +131,20 @@ def _workload(type_: type[workloads.Workload], defaulted: Change, *counted: str)
     )
 
 
-_EVENT: Final = {**fields_of(core.Event), "action": None, "related": None}
-_EVENT_V1: Final = {**fields_of(events.Event), "apiVersion": None, "kind": None}
-_LEASE: Final = {**fields_of(LeaseSpec), "preferredHolder": None, "strategy": None}
-_SLICE: Final = {
-    **fields_of(EndpointSlice),
-    "endpoints": {**fields_of(Endpoint), "deprecatedTopology": None},
-}
-
-
-def _of(fields: Mapping[str, Known], **more: Known) -> Known:
-    """Return what is known of a whole object from the fields of its type."""
-    return {**whole(), **{n: k for n, k in fields.items() if n != "metadata"}, **more}
-
-
 _KINDS: Final = {
     ("", "ConfigMap"): Kind(
         cluster.ConfigMap,
-        known=_of(fields_of(cluster.ConfigMap)),
         errors=cluster.config_map_errors,
     ),
     ("", "Endpoints"): Kind(
         core.Endpoints,
-        known=_of(fields_of(core.Endpoints)),
         defaulted=endpoints.with_defaults,
         errors=endpoints.errors,
     ),
-    ("", "Event"): Kind(core.Event, known=_of(_EVENT), errors=events.errors),
+    ("", "Event"): Kind(core.Event, errors=events.errors),
     ("", "Namespace"): Kind(
         core.Namespace,
         name=names.dns_label,
-        known=whole(spec={"finalizers": None}, status={"conditions": None, "phase": None}),
         defaulted=cluster.with_namespace_defaults,
         begun=_begun(cluster.started_namespace),
         kept=(("spec", "finalizers"),),
@@ -183,13 +163,11 @@ _KINDS: Final = {
     ),
     ("", "Service"): Kind(
         core.Service,
-        known=_of(fields_of(core.Service)),
         retyped=_retyped_service,
         elsewhere=True,
     ),
     ("", "ServiceAccount"): Kind(
         cluster.ServiceAccount,
-        known=_of(fields_of(cluster.ServiceAccount), imagePullSecrets=None, secrets=None),
     ),
     ("apps", "DaemonSet"): _workload(workloads.DaemonSet, workloads.with_daemon_set_defaults),
     ("apps", "Deployment"): _workload(
@@ -200,17 +178,15 @@ _KINDS: Final = {
         workloads.StatefulSet, workloads.with_stateful_set_defaults
     ),
     ("coordination.k8s.io", "Lease"): Kind(
-        Lease, known=whole(spec=_LEASE), errors=cluster.lease_errors
+        Lease, errors=cluster.lease_errors
     ),
     ("discovery.k8s.io", "EndpointSlice"): Kind(
         EndpointSlice,
-        known=_of(_SLICE),
         retyped=_retyped_slice,
         elsewhere=True,
     ),
     ("events.k8s.io", "Event"): Kind(
         events.Event,
-        known=_of(_EVENT_V1, action=None, related=None),
         errors=events.errors_v1,
     ),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
@@ -10,11 +10,11 @@ from typing import Any, Final
 import msgspec
 
 from nearwise.machinery.changes import Entry
-from nearwise.server import tables
 from nearwise.server.kinds import to_served
 from nearwise.server.objects.stored import load, whole
 from nearwise.server.patch import blank
 from nearwise.server.resources import EVENTS_V1, Resource
+from nearwise.server.tables import IncludeObject, table
 
 _META: Final = "meta.k8s.io/v1"
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
@@ -37,9 +37,9 @@ class Listing(msgspec.Struct, frozen=True):
     remaining: int | None = None
 
     @property
-    def metadata(self) -> dict[str, object]:
+    def metadata(self) -> dict[str, Any]:
         """Return the metadata of the list."""
-        told: dict[str, object] = {"resourceVersion": str(self.revision)}
+        told: dict[str, Any] = {"resourceVersion": str(self.revision)}
         if self.continue_:
             told["continue"] = self.continue_
         if self.remaining:
@@ -52,17 +52,15 @@ class View(msgspec.Struct, frozen=True):
 
     resource: Resource
     form: Form = Form.OBJECT
-    include: str = "Metadata"
-    """What a row of a table has besides its cells: ``Metadata``, ``Object`` or ``None``."""
+    include: IncludeObject = "Metadata"
+    """What a row of a table has of its object."""
 
     def show(self, value: bytes, now: datetime) -> bytes:
         """Return the JSON of one object."""
         if self.form is Form.METADATA:
             return _metadata_only(value)
         if self.form is Form.TABLE:
-            decoded = load(value, self.resource)
-            version = decoded["metadata"].get("resourceVersion")
-            return self._table([decoded], {"resourceVersion": version} if version else {}, now)
+            return self._table([value], now)
         if self.resource is EVENTS_V1:
             return msgspec.json.encode(to_served(load(value, self.resource), self.resource))
         return whole(value, self.resource.api_version, self.resource.kind)
@@ -70,8 +68,7 @@ class View(msgspec.Struct, frozen=True):
     def show_list(self, listing: Listing, now: datetime) -> bytes:
         """Return the JSON of a list."""
         if self.form is Form.TABLE:
-            decoded = [load(entry.value, self.resource) for entry in listing.entries]
-            return self._table(decoded, listing.metadata, now)
+            return self._table([entry.value for entry in listing.entries], now, listing.metadata)
         version, kind = self.resource.api_version, self.resource.list_kind
         items = [entry.value for entry in listing.entries]
         if self.form is Form.METADATA:
@@ -86,7 +83,7 @@ class View(msgspec.Struct, frozen=True):
         """Return the JSON of the object that tells a watch how far it has come."""
         metadata: dict[str, Any] = {"resourceVersion": str(revision)}
         if self.form is Form.TABLE:
-            return self._table([], metadata, datetime.min)
+            return self._table([], datetime.min, metadata)
         if initial_events_end:
             metadata["annotations"] = {_INITIAL_EVENTS_END: "true"}
         if self.form is Form.METADATA:
@@ -96,10 +93,17 @@ class View(msgspec.Struct, frozen=True):
         return msgspec.json.encode({**obj, "metadata": metadata})
 
     def _table(
-        self, objects: Sequence[dict[str, Any]], metadata: dict[str, object], now: datetime
+        self, values: Iterable[bytes], now: datetime, metadata: dict[str, Any] | None = None
     ) -> bytes:
-        table = tables.table(self.resource, objects, now, self.include)
-        return msgspec.json.encode({**table, "metadata": metadata})
+        shown = table(
+            self.resource.plural,
+            self.resource.group,
+            (load(value, self.resource) for value in values),
+            now=now,
+            include_object=self.include,
+            list_metadata=metadata,
+        )
+        return msgspec.json.encode(shown)
 
 
 class _Metadata(msgspec.Struct, frozen=True):

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from nearwise.server.openapi.definitions import definition_of, definitions
 from nearwise.server.openapi.language import Definition, Field
-from nearwise.server.patch.values import Json, Object
 
 MAX_COMPLAINTS: Final = 100
 """How many are told, as in Kubernetes."""
 
 
-def unknown_fields(api_version: str, kind: str, obj: Object) -> list[str]:
+def unknown_fields(api_version: str, kind: str, obj: dict[str, Any]) -> list[str]:
     """Return a complaint for each field that the kind does not have, in the order of the object.
 
     ``unknown field "spec.ports[0].foo"``: the words in which Kubernetes 1.36 warns of it or
@@ -32,7 +31,7 @@ def unknown_fields(api_version: str, kind: str, obj: Object) -> list[str]:
     return complaints
 
 
-def _unknown(definition: Definition, obj: Object, path: str) -> Iterator[str]:
+def _unknown(definition: Definition, obj: dict[str, Any], path: str) -> Iterator[str]:
     for name, value in obj.items():
         field = definition.fields.get(name)
         if field is None:
@@ -41,7 +40,7 @@ def _unknown(definition: Definition, obj: Object, path: str) -> Iterator[str]:
             yield from _within(field, value, path + name)
 
 
-def _within(field: Field, value: Json, path: str) -> Iterator[str]:
+def _within(field: Field, value: Any, path: str) -> Iterator[str]:
     """Look into the value of a field that is known."""
     definition = definitions().get(field.type)
     if definition is None:

@@ -8,7 +8,6 @@ sets are united, intersected and subtracted as any sets of Python.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -107,7 +106,6 @@ def _gather(tree: Json, path: Path, found: set[Path]) -> bool:
     return any_below
 
 
-@lru_cache(maxsize=4096)
 def _step(name: str) -> str | None:
     """Return a step in its one spelling; None when it is of an unknown type."""
     sort, content = name[:2], name[2:]

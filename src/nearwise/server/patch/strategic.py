@@ -76,12 +76,11 @@ def _retained(original: Object, patch: Object) -> Object:
     if _RETAIN not in patch:
         return dict(original)
     keys = patch[_RETAIN]
-    if not isinstance(keys, list):
-        raise bad_request("invalid patch format of retainKeys")
     stated = {name for name, value in patch.items() if value is not None and name[:1] != "$"}
-    if not all(name in keys for name in stated):
+    kept = {key for key in keys if isinstance(key, str)} if isinstance(keys, list) else set()
+    if not isinstance(keys, list) or not stated <= kept:
         raise bad_request("invalid patch format of retainKeys")
-    return {name: value for name, value in original.items() if name in keys}
+    return {name: value for name, value in original.items() if name in kept}
 
 
 def _take_out(merged: Object, name: str, gone: Json) -> None:

@@ -1,0 +1,151 @@
+"""Request bodies to plain objects: JSON and YAML, and what is said of those that are neither."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from nearwise.model.errors import InputError
+from nearwise.model.yamltree import documents
+from nearwise.server.objects.stored import Decoded
+from nearwise.server.patch import Json, check_depth
+from nearwise.server.statuses import Refusal, bad_request, unsupported_body
+
+JSON: Final = "application/json"
+YAML: Final = "application/yaml"
+ACCEPTED: Final = (JSON, YAML)
+"""The formats in which objects are read."""
+
+_SHOWN: Final = 30  # bytes of a body that a message quotes
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """An object as a client sent it, and what was odd about how it was written."""
+
+    content: Decoded
+    complaints: tuple[str, ...] = ()
+
+
+def read_object(data: bytes, media: str, kind: str) -> Sent:
+    """Read the body of a request for an object of a kind.
+
+    Raises Refusal: 415 for a format that is not read, 400 for what is not an object; PatchError
+    (400) for one that is nested too deep.
+    """
+    if media not in ("", *ACCEPTED):
+        raise unsupported_body(ACCEPTED)
+    is_yaml = media == YAML and not data.lstrip().startswith(b"{")
+    content = _from_yaml(data, kind) if is_yaml else _from_json(data, kind)
+    if not isinstance(content, dict):
+        raise _unrecognized(_go_mismatch(content), data, kind)
+    check_depth(content)
+    return Sent(content, () if is_yaml else _duplicates(data, content))
+
+
+def read_patch(data: bytes, *, yaml: bool) -> Json:
+    """Read a patch. Raises Refusal (400) for broken JSON or YAML."""
+    try:
+        if yaml and not data.lstrip().startswith(b"{"):
+            return _yaml(data)
+        patch: Json = msgspec.json.decode(data)
+    except InputError as error:
+        raise bad_request(f"error decoding YAML: {error.what}") from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise bad_request(f"error decoding patch: {_go_complaint(data, error)}") from None
+    return patch
+
+
+def _from_json(data: bytes, kind: str) -> Any:
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _unrecognized(_go_complaint(data, error), data, kind) from None
+
+
+def _from_yaml(data: bytes, kind: str) -> Any:
+    try:
+        return _yaml(data)
+    except InputError as error:
+        why = f"error converting YAML to JSON: yaml: line {error.line}: {error.what}"
+        raise _unrecognized(why, data, kind) from None
+
+
+def _yaml(data: bytes) -> Json:
+    """Read the first document; the others are not looked at, as in Kubernetes."""
+    first: Any = next((content for _, content in documents(data, "")), None)
+    content: Json = first
+    return content
+
+
+# --- Words --------------------------------------------------------------------------------
+
+
+def _unrecognized(why: str, data: bytes, kind: str) -> Refusal:
+    return bad_request(
+        f"the object provided is unrecognized (must be of type {kind}): couldn't get "
+        f"version/kind; json parse error: {why} ({_quoted(data)})"
+    )
+
+
+def _quoted(data: bytes) -> str:
+    """Quote the beginning of a body: JSON as it stands, anything else in hexadecimal."""
+    if not data:
+        return "<empty>"
+    beginning = data[:_SHOWN]
+    shown = beginning.decode(errors="replace") if data.startswith(b"{") else beginning.hex()
+    return shown if len(data) <= _SHOWN else f"{shown} ..."
+
+
+def _go_complaint(data: bytes, error: Exception) -> str:
+    """Say why JSON is broken, in Go's words where there are such."""
+    if isinstance(error, RecursionError):
+        return "exceeded max depth"
+    cut_off = not data.strip() or "truncated" in str(error)
+    return "unexpected end of JSON input" if cut_off else f"invalid character: {error}"
+
+
+def _go_mismatch(content: object) -> str:
+    """Say that something else than an object came."""
+    names = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+    found = names.get(type(content), "null")
+    return f"json: cannot unmarshal {found} into Go value of type an object with a kind"
+
+
+# --- Fields that are there twice ----------------------------------------------------------
+
+
+def _duplicates(data: bytes, content: Any) -> tuple[str, ...]:
+    """Find the fields of JSON that are given more than once.
+
+    Decoding keeps the last of them, so the JSON of what was decoded has fewer quotation marks.
+    Only then is it worth to look where they are.
+    """
+    if data.count(b'"') == msgspec.json.encode(content).count(b'"'):
+        return ()
+    pairs = json.loads(data, object_pairs_hook=_Pairs)
+    return tuple(f'duplicate field "{path}"' for path in dict.fromkeys(_twice(pairs, "")))
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """The fields of an object, all of them."""
+
+
+def _twice(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, _Pairs):
+        counts = Counter(name for name, _ in value)
+        for name, inner in value:
+            inner_path = f"{path}.{name}" if path else name
+            if counts[name] > 1:
+                yield inner_path
+            yield from _twice(inner, inner_path)
+    elif isinstance(value, list):
+        yield from _in_list(value, path)
+
+
+def _in_list(items: Iterable[Any], path: str) -> Iterator[str]:
+    for place, item in enumerate(items):
+        yield from _twice(item, f"{path}[{place}]")
