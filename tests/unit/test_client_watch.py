@@ -299,8 +299,8 @@ def test_a_refusal_from_something_in_between_has_a_code_and_no_reason(
         (line("ADDED", {"metadata": {"name": 7}}), "metadata.name: expected text"),
         (line("ADDED", None), "expected a mapping, got null"),
         (line("ERROR", "no"), "expected a mapping, got text"),
-        (b'{"type":"ADDED","object":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n", "recursion"),
-        (b'{"type":"ADDED","object":{"metadata":{"name":"\xff"}}}\n', "utf-8"),
+        (b'{"type":"ADDED","object":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n", "nested too deep"),
+        (b'{"type":"ADDED","object":{"metadata":{"name":"\xff"}}}\n', "UTF-8"),
     ],
 )
 def test_what_no_api_server_would_say_is_no_answer(data: bytes, sentence: str) -> None:

@@ -50,6 +50,7 @@ class Connection:
         self._identity = Identity()
         self._tls: tuple[str | None, ssl.SSLContext] | None = None
         self._proxy = _proxy(access)
+        self._answers: set[aiohttp.ClientResponse] = set()  # those that are being read
 
     async def __aenter__(self) -> Self:
         """Find out who we are. Raises ClusterError for credentials that are of no use."""
@@ -67,6 +68,9 @@ class Connection:
         return self
 
     async def __aexit__(self, *_failure: object) -> None:
+        """Close all connections; whoever still waits for an answer gets LostError."""
+        for answer in self._answers:
+            answer.close()  # the session's own close would leave its reader waiting for ever
         await self._session.close()
 
     @property
@@ -98,8 +102,12 @@ class Connection:
                 response.release()
                 identity = await self._who(refused=identity)
                 response = await self._send(method, path, identity, request)
-            async with response:
-                yield response
+            self._answers.add(response)
+            try:
+                async with response:
+                    yield response
+            finally:
+                self._answers.remove(response)
         except (aiohttp.ClientPayloadError, aiohttp.SocketTimeoutError) as error:
             raise BrokenError(self._told(error)) from None
         except (aiohttp.ClientError, TimeoutError) as error:

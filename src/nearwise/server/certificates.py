@@ -4,6 +4,8 @@ Law: private keys are in files with mode 0600 in a folder with mode 0700, and no
 authority stays, so that a kubeconfig that was handed out stays good; what it signed is made anew
 when it is near its end or lacks a name. The extensions are those that Python's strict check
 (``VERIFY_X509_STRICT``, on by default since 3.13) and Go ask for (RFC 5280, section 4.2).
+
+``cryptography`` takes 70 ms to import, so it is imported when a certificate is read or made.
 """
 
 from __future__ import annotations
@@ -18,30 +20,29 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from nearwise.model.errors import InputError
 
-if TYPE_CHECKING:  # it takes a tenth of a second to import
+if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-    from cryptography.x509 import Certificate, CertificateBuilder
+    from cryptography.x509 import Certificate, GeneralName, KeyUsage
 
 LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 """What every server certificate is for."""
 
-_AUTHORITY: Final = "nearwise"
 _AUTHORITY_LASTS: Final = timedelta(days=3650)
 _SERVER_LASTS: Final = timedelta(days=365)
 _RENEWED_BEFORE_END: Final = timedelta(days=30)
-_SKEW: Final = timedelta(minutes=5)  # of clocks: certificates are good a little before they are made
+_SKEW: Final = timedelta(minutes=5)  # a client's clock may be behind ours
 
 
 class Certificates(NamedTuple):
-    """Where the certificates are, all of them PEM files."""
+    """Where the certificates are, as PEM files."""
 
     authority: Path
-    """What clients trust."""
+    """What clients have to trust."""
     certificate: Path
     key: Path
 
     def context(self) -> ssl.SSLContext:
-        """Return the server's side of TLS, 1.2 and later."""
+        """Return the server's side of TLS."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])
@@ -55,30 +56,66 @@ def kept(folder: Path, names: Iterable[str], now: datetime) -> Certificates:
     ``names`` are host names and addresses by which the server is reached, besides ``LOCAL``;
     ``now`` is in UTC. InputError when a file there is not what it should be.
     """
-    wanted = frozenset([*LOCAL, *names])
+    wanted = {*LOCAL, *names}
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    authority = _Pair(folder / "ca.crt", folder / "ca.key")
-    server = _Pair(folder / "server.crt", folder / "server.key")
-    if not authority.lasts(now):
-        authority.write(*_new_authority(now))
-        server.remove()
-    if not (server.lasts(now) and _names(server.read()[0]) >= wanted):
-        server.write(*_new_server(*authority.read(), wanted, now))
-    return Certificates(authority.certificate, server.certificate, server.key)
+    authority_files = _Pair(folder / "ca.crt", folder / "ca.key")
+    server_files = _Pair(folder / "server.crt", folder / "server.key")
+    authority = authority_files.read()
+    if authority is None or not authority.lasts(now):
+        authority = authority_files.write(_new_authority(now))
+    server = server_files.read()
+    if server is None or not (
+        server.lasts(now) and server.is_from(authority) and server.names() >= wanted
+    ):
+        server_files.write(_new_server(authority, wanted, now))
+    return Certificates(authority_files.certificate, server_files.certificate, server_files.key)
+
+
+# --- A certificate and its key ------------------------------------------------------------
+
+
+class _Signer(NamedTuple):
+    """A certificate and the key that it speaks of."""
+
+    certificate: Certificate
+    key: EllipticCurvePrivateKey
+
+    def lasts(self, now: datetime) -> bool:
+        """Tell whether it is good for a while."""
+        return self.certificate.not_valid_after_utc - now > _RENEWED_BEFORE_END
+
+    def is_from(self, authority: _Signer) -> bool:
+        """Tell whether the authority signed it."""
+        from cryptography.exceptions import InvalidSignature
+
+        try:
+            self.certificate.verify_directly_issued_by(authority.certificate)
+        except (ValueError, TypeError, InvalidSignature):
+            return False
+        return True
+
+    def names(self) -> set[str]:
+        """Return what it is for."""
+        from cryptography.x509 import SubjectAlternativeName
+
+        named = self.certificate.extensions.get_extension_for_class(SubjectAlternativeName)
+        return {str(name.value) for name in named.value}
 
 
 class _Pair(NamedTuple):
-    """A certificate and its key in two files."""
+    """The two files of a certificate and its key."""
 
     certificate: Path
     key: Path
 
-    def read(self) -> tuple[Certificate, EllipticCurvePrivateKey]:
-        """Return both; InputError when they are not a pair."""
+    def read(self) -> _Signer | None:
+        """Return what is in them, None unless both are there; InputError for anything else."""
         from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
         from cryptography.x509 import load_pem_x509_certificate
 
+        if not (self.certificate.exists() and self.key.exists()):
+            return None
         try:
             certificate = load_pem_x509_certificate(self.certificate.read_bytes())
             key = load_pem_private_key(self.key.read_bytes(), None)
@@ -88,33 +125,23 @@ class _Pair(NamedTuple):
             raise self._broken()
         if key.public_key() != certificate.public_key():
             raise self._broken()
-        return certificate, key
+        return _Signer(certificate, key)
 
-    def lasts(self, now: datetime) -> bool:
-        """Tell whether they are there and good for a while."""
-        if not (self.certificate.exists() and self.key.exists()):
-            return False
-        return self.read()[0].not_valid_after_utc - now > _RENEWED_BEFORE_END
-
-    def write(self, certificate: Certificate, key: EllipticCurvePrivateKey) -> None:
-        """Write both, each whole or not at all; the certificate last, for it vouches."""
+    def write(self, signer: _Signer) -> _Signer:
+        """Replace both. If it is broken off, one is missing; they never do not belong together."""
         from cryptography.hazmat.primitives import serialization
 
-        self.remove()
+        self.certificate.unlink(missing_ok=True)
         _write(
             self.key,
-            key.private_bytes(
+            signer.key.private_bytes(
                 serialization.Encoding.PEM,
                 serialization.PrivateFormat.PKCS8,
                 serialization.NoEncryption(),
             ),
         )
-        _write(self.certificate, certificate.public_bytes(serialization.Encoding.PEM))
-
-    def remove(self) -> None:
-        """Remove both, so that there is never one with another's other half."""
-        self.certificate.unlink(missing_ok=True)
-        self.key.unlink(missing_ok=True)
+        _write(self.certificate, signer.certificate.public_bytes(serialization.Encoding.PEM))
+        return signer
 
     def _broken(self) -> InputError:
         return InputError(
@@ -125,8 +152,8 @@ class _Pair(NamedTuple):
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file that only its owner may read."""
-    new = path.with_suffix(f"{path.suffix}.new")
+    """Write a file that only its owner may read, whole or not at all."""
+    new = path.with_name(f"{path.name}.new")
     new.unlink(missing_ok=True)
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(content)
@@ -135,22 +162,53 @@ def _write(path: Path, content: bytes) -> None:
     new.replace(path)
 
 
-# --- Making them --------------------------------------------------------------------------
+# --- New ones -----------------------------------------------------------------------------
 
 
-def _new_authority(now: datetime) -> tuple[Certificate, EllipticCurvePrivateKey]:
+def _new_authority(now: datetime) -> _Signer:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    constraints = x509.BasicConstraints(ca=True, path_length=0)
+    usage = _usage(signs=True)
+    return _signed("nearwise-ca", key, None, constraints, (usage,), now, _AUTHORITY_LASTS)
+
+
+def _new_server(authority: _Signer, names: Iterable[str], now: datetime) -> _Signer:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import ExtendedKeyUsageOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    constraints = x509.BasicConstraints(ca=False, path_length=None)
+    for_ = x509.SubjectAlternativeName([_general_name(name) for name in sorted(names)])
+    purpose = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+    extensions = (_usage(signs=False), purpose, for_)
+    lasts = min(_SERVER_LASTS, authority.certificate.not_valid_after_utc - now)
+    return _signed("nearwise", key, authority, constraints, extensions, now, lasts)
+
+
+def _signed(
+    name: str,
+    key: EllipticCurvePrivateKey,
+    authority: _Signer | None,
+    constraints: object,
+    extensions: Iterable[object],
+    now: datetime,
+    lasts: timedelta,
+) -> _Signer:
+    raise NotImplementedError
+
+
+def _usage(*, signs: bool) -> KeyUsage:
+    raise NotImplementedError
+
+
+def _general_name(name: str) -> GeneralName:
     from cryptography import x509
 
-    key = _new_key()
-    builder = (
-        _builder(f"{_AUTHORITY}-ca@{int(now.timestamp())}", key, now, _AUTHORITY_LASTS)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs_certificates=True), critical=True)
-    )
-    return _signed(builder, builder_name(builder), key), key
-
-
-def _new_server(
-    authority: Certificate, authority_key: EllipticCurvePrivateKey, names: Iterable[str], now: datetime
-) -> tuple[Certificate, EllipticCurvePrivateKey]:
-    raise NotImplementedError
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
