@@ -8,7 +8,7 @@ import sys
 
 from benchmarks.timing import run, tell
 
-MODULES = ("slices", "routing", "reading", "machinery", "storing")
+MODULES = ("slices", "routing", "reading", "machinery", "storing", "watching")
 
 
 def main(words: list[str]) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 
 class Asked(NamedTuple):
-    """A request that came. Names of headers are in small letters."""
+    """A request that came. Names of headers are in small letters, the path is as it was sent."""
 
     method: str
     path: str
@@ -28,6 +29,11 @@ class Reply:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
+
+    @property
+    def certificate_shown(self) -> bool:
+        """Whether the client has shown one."""
+        return bool(self._writer.get_extra_info("peercert"))
 
     async def send(self, data: bytes) -> None:
         """Send bytes as they are."""
@@ -98,11 +104,14 @@ class ScriptedServer:
 
 
 @asynccontextmanager
-async def serving(*answers: Answer) -> AsyncIterator[ScriptedServer]:
+async def serving(
+    *answers: Answer, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[ScriptedServer]:
     """Serve on a free port of this machine; afterwards no connection may be open any more."""
     scripted = ScriptedServer(*answers)
-    server = await asyncio.start_server(scripted.meet, "127.0.0.1", 0)
-    scripted.address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    server = await asyncio.start_server(scripted.meet, "127.0.0.1", 0, ssl=tls)
+    scheme = "https" if tls else "http"
+    scripted.address = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     async with server:
         yield scripted
         async with asyncio.timeout(5):
@@ -116,7 +125,7 @@ async def _read(reader: asyncio.StreamReader) -> Asked:
     headers = {name.lower(): value for name, value in pairs}
     url = urlsplit(target)
     body = await reader.readexactly(int(headers.get("content-length", 0)))
-    return Asked(method, unquote(url.path), dict(parse_qsl(url.query)), headers, body)
+    return Asked(method, url.path, dict(parse_qsl(url.query)), headers, body)
 
 
 # --- Answers --------------------------------------------------------------------------------

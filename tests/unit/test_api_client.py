@@ -1,4 +1,4 @@
-"""The client of the Kubernetes API, against a small server that can be told to fail."""
+"""Lists for people, patiently asked for, against a small server that can be told to fail."""
 
 from __future__ import annotations
 
@@ -130,6 +130,12 @@ def test_an_expired_page_starts_the_list_again_in_one_piece(cluster: FakeCluster
     assert cluster.requests[-1].query == {}
 
 
+def test_a_list_that_is_expired_before_it_began_is_told(cluster: FakeCluster) -> None:
+    cluster.first = [status(410, "Expired", "too old")]
+    assert refusal(access(cluster)).startswith(f"{cluster.server} answers 410 to /api/v1/nodes")
+    assert len(cluster.requests) == 1
+
+
 def test_we_say_who_we_are_and_what_we_want(cluster: FakeCluster) -> None:
     identity = Fixed(Identity(bearer(Secret("t0ken"))))
     headers = (("Impersonate-Group", "dev"), ("Impersonate-Group", "ops"))
@@ -156,7 +162,6 @@ def test_a_busy_server_is_asked_again_after_the_time_it_names(cluster: FakeClust
         Answer(429, headers={"Retry-After": "3"}),
         Answer(503, headers={"Retry-After": "86400"}),
         Answer(500),
-        None,  # on a connection that was used before: the HTTP library asks again at once
         None,
     ]
     assert len(listed(access(cluster), NODES)) == 1
@@ -174,7 +179,11 @@ def test_trying_again_has_an_end(cluster: FakeCluster) -> None:
 
 def test_connections_that_keep_breaking_end_too(cluster: FakeCluster) -> None:
     cluster.first = [None] * 20
-    assert refusal(access(cluster)).startswith(f"cannot reach {cluster.server}: ")
+    assert refusal(access(cluster)) == (
+        f"no answer from {cluster.server}: it closed the connection; "
+        "is the context right? (context test in kubeconfig)"
+    )
+    assert len(cluster.requests) == 5
     assert WAITED == [0.25, 0.5, 1, 2]
 
 

@@ -38,6 +38,7 @@ from nearwise.cli.source import Source, load, scope, source_options
 from nearwise.client.errors import ClusterError
 from nearwise.model import EndpointPort, reason
 from nearwise.model.codec import InputError
+from nearwise.model.yamltree import documents
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -269,6 +270,25 @@ def test_whatever_is_shown_is_printable(text: str) -> None:
     assert harmless(text).isprintable()
 
 
+def test_a_broken_object_s_name_cannot_steer_the_terminal_or_begin_a_line(
+    running: Running,
+) -> None:
+    done = running(raising(InputError("expected text", object="Service on/\x1b[31mred\nError: x")))
+    assert done.stderr.splitlines()[-1] == (
+        "Error: Service on/\\x1b[31mred\\nError: x: expected text"
+    )
+
+
+@given(st.text(), st.integers(-1, 2))
+def test_json_holds_nothing_that_a_terminal_would_act_on_and_loses_nothing(
+    text: str, indent: int
+) -> None:
+    value = {"a": text.encode(errors="replace").decode()}
+    written = output.to_json(value, indent=indent)
+    assert all(line.isprintable() for line in written.split("\n"))
+    assert json.loads(written) == value
+
+
 class Terminal(io.StringIO):
     """Standard output that is a terminal."""
 
@@ -339,6 +359,15 @@ def test_a_document_has_a_version_and_a_kind_and_reasons_speak(
 def test_yaml_has_no_anchors() -> None:
     shared = {"a": [1]}
     assert output.to_yaml([shared, shared]) == "- a:\n  - 1\n- a:\n  - 1\n"
+
+
+@given(
+    st.text(st.characters(codec="utf-8"))
+    | st.sampled_from([*"yYnN~", "on", "No", "null", "1e3", "0o7", "1_0", "08", "1:30", ".5", "="])
+)
+def test_what_is_written_as_yaml_is_read_as_what_it_was(text: str) -> None:
+    (_, read) = next(documents(output.to_yaml([text, {"a": text}]).encode(), ""))
+    assert read == [text, {"a": text}]
 
 
 def test_the_choices_of_o_are_those_of_the_command() -> None:

@@ -157,7 +157,7 @@ def test_an_unknown_service_is_refused_with_those_that_are_called_alike() -> Non
 
 
 def test_a_dump_without_services_says_so() -> None:
-    result = hints("-f", "-", stdin=b"{apiVersion: v1, kind: Node, metadata: {name: n}}")
+    result = hints("-f", "-", stdin=b"{apiVersion: v1, kind: Node, metadata: {name: node-1}}")
 
     assert (result.exit_code, result.stdout) == (Exit.FINE, "")
     assert result.stderr == "There are no services.\n"
@@ -260,18 +260,19 @@ DUAL = """
 apiVersion: v1
 kind: List
 items:
-- {apiVersion: v1, kind: Node, metadata: {name: n, labels: {topology.kubernetes.io/zone: "%s"}},
+- {apiVersion: v1, kind: Node,
+   metadata: {name: node-1, labels: {topology.kubernetes.io/zone: "%s"}},
    status: {conditions: [{type: Ready, status: "True"}]}}
 - {apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop},
    spec: {selector: {app: web}, ipFamilies: [IPv4, IPv6], clusterIP: 10.96.0.1,
           trafficDistribution: PreferSameZone}}
 - {apiVersion: v1, kind: Pod, metadata: {name: web-0, namespace: shop, labels: {app: web}},
-   spec: {nodeName: n}, status: {phase: Running, podIP: fd00::1, podIPs: [{ip: "fd00::1"}],
+   spec: {nodeName: node-1}, status: {phase: Running, podIP: fd00::1, podIPs: [{ip: "fd00::1"}],
    conditions: [{type: Ready, status: "True"}]}}
 - {apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, addressType: IPv6, ports: [],
    metadata: {name: web-6, namespace: shop, labels: {kubernetes.io/service-name: web,
    endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io}},
-   endpoints: [{addresses: ["fd00::1"], conditions: {ready: true}, nodeName: n,
+   endpoints: [{addresses: ["fd00::1"], conditions: {ready: true}, nodeName: node-1,
                 targetRef: {kind: Pod, name: web-0, namespace: shop}}]}
 """
 
@@ -283,15 +284,16 @@ def test_each_family_of_a_dual_stack_service_has_its_line_and_its_findings() -> 
         ["IPv4", "PreferSameZone (field)", "nothing is ready"],
         ["IPv6", "PreferSameZone (field)", "none of 1"],
     ]
-    assert "\nshop/web IPv6\n  warning  web-0 has no zone hint, for its node n has no label" in (
-        result.stdout
+    assert (
+        "\nshop/web IPv6\n  warning  web-0 has no zone hint, for its node node-1 has no label"
+        in (result.stdout)
     )
 
 
 def test_nothing_that_a_terminal_would_act_on_comes_out() -> None:
     red = '"\\x1b[31mred"'
-    place = f"nodeName: n, zone: {red}, hints: {{forZones: [{{name: {red}}}]}},"
-    dump = (DUAL % "").replace("nodeName: n,", place)
+    place = f"nodeName: node-1, zone: {red}, hints: {{forZones: [{{name: {red}}}]}},"
+    dump = (DUAL % "").replace("nodeName: node-1,", place)
 
     result = hints("-f", "-", stdin=dump.encode())
 

@@ -7,6 +7,7 @@ import gc
 import gzip
 import json
 import socket
+import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from itertools import combinations, pairwise
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from nearwise.client.cluster import LiveCluster
 from nearwise.client.credentials import Credentials, Fixed, Identity, Secret, TokenFile
@@ -36,6 +38,7 @@ from scripted_server import (
 )
 
 VECTORS = Path(__file__).parent.parent / "vectors" / "http.jsonl.gz"
+TLS = Path(__file__).parent.parent / "tls"
 NOBODY = Fixed(Identity())
 QUERY = {"watch": "true", "resourceVersion": "7"}
 
@@ -192,7 +195,7 @@ def test_lines_are_the_same_byte_by_byte() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1_000_000])
 def test_chunks_of_http_need_not_be_events(size: int) -> None:
-    stream = b"\r\n".join(THREE) + b"  \n"
+    stream = b"\n\r\n".join(THREE) + b"  \n"
     chunks = [stream[at : at + size] for at in range(0, len(stream), size)]
     assert [named(e) for e in events(streams(*chunks))] == THREE_TOLD
 
@@ -299,9 +302,13 @@ def test_a_refusal_from_something_in_between_has_a_code_and_no_reason(
         (line("ADDED", {"metadata": {"name": 7}}), "metadata.name: expected text"),
         (line("ADDED", None), "expected a mapping, got null"),
         (line("ERROR", "no"), "expected a mapping, got text"),
-        (b'{"type":"ADDED","object":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n", "nested too deep"),
+        (
+            b'{"type":"ADDED","object":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n",
+            "recursion depth",
+        ),
         (b'{"type":"ADDED","object":{"metadata":{"name":"\xff"}}}\n', "UTF-8"),
     ],
+    ids=["a page", "a list", "a name that is a number", "no object", "no Status", "deep", "bytes"],
 )
 def test_what_no_api_server_would_say_is_no_answer(data: bytes, sentence: str) -> None:
     _, failure = told_before(streams(data), LostError)
@@ -319,9 +326,17 @@ async def goes_on(_asked: Asked, reply: Reply) -> None:
     await reply.hung_up()
 
 
-def test_a_watch_that_is_cancelled_closes_its_connection() -> None:
+@pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
+def test_a_watch_that_is_cancelled_closes_its_connection(secure: bool) -> None:
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(TLS / "server.pem")
+    authority = (TLS / "ca.crt").read_text()
+
     async def run() -> None:
-        async with serving(goes_on) as server, LiveCluster(access(server)) as cluster:
+        async with (
+            serving(goes_on, tls=tls if secure else None) as server,
+            LiveCluster(replace(access(server), authority=authority)) as cluster,
+        ):
             stream = cluster.watch(PODS, QUERY)
             assert named(await anext(stream)) == ("ADDED", "a")
             waiting = asyncio.ensure_future(anext(stream))

@@ -164,6 +164,7 @@ def test_cluster_settings_arrive(write: Write) -> None:
     [
         ("server: blue.example", "its server is not an address like https://host:6443"),
         ("", "its server is not an address like https://host:6443"),
+        ('server: "https://[::1"', "its server is not an address like https://host:6443"),
         (
             'server: "https://blue", proxy-url: "socks5://proxy"',
             "its proxy-url is not a http or https address; others are not supported",

@@ -6,6 +6,8 @@ hears of changes. Before every write both are asked for their plan.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -135,6 +137,16 @@ services = st.builds(
 )
 
 
+class Names:
+    """The names of the slices that are stored at the moment of the question."""
+
+    def __init__(self, stored: Callable[[], Iterable[EndpointSlice]]) -> None:
+        self._stored = stored
+
+    def __contains__(self, name: object) -> bool:
+        return any(slice_.metadata.name == name for slice_ in self._stored())
+
+
 class Histories(RuleBasedStateMachine):
     """Everything that can happen to a service, in any order."""
 
@@ -145,7 +157,8 @@ class Histories(RuleBasedStateMachine):
         self.pods: dict[str, Pod] = {}
         self.nodes = Nodes()
         self.stored: tuple[EndpointSlice, ...] = ()
-        self.state = ServiceSlices(service, self.nodes, rules=self.limits)
+        names = Names(lambda: self.stored)
+        self.state = ServiceSlices(service, self.nodes, rules=self.limits, occupied=names)
         self.open = True  # whether something happened since the last write
 
     @rule(changed=st.lists(pods(), min_size=1, max_size=6))

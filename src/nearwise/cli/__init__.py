@@ -19,10 +19,12 @@ import click
 from nearwise import __version__
 
 COMMANDS: Final = {
+    "controller": "The controllers that write EndpointSlices, for a cluster.",
     "explain": "Where traffic to a service goes, from each place, and why.",
     "hints": "What hints each service asks for, has, and is near to losing.",
     "slices": "The EndpointSlices that the control plane would write.",
     "snapshot": "Write what decides routing to a file that can be shared.",
+    "up": "A Kubernetes API on this machine, with its controllers.",
     "vectors": "Answer inputs on standard input, one JSON line each.",
 }
 
@@ -60,18 +62,20 @@ class _Failure(click.ClickException):
     exit_code: int  # type: ignore[misc]  # one class for all codes
 
     def __init__(self, error: Exception) -> None:
+        from nearwise.cli.output import harmless
         from nearwise.client.errors import ClusterError
         from nearwise.model.errors import InputError
 
+        message = harmless(str(error))
         if isinstance(error, ClusterError):
-            message, self.exit_code = str(error), Exit.CLUSTER
+            self.exit_code = Exit.CLUSTER
         elif isinstance(error, InputError):
-            message, self.exit_code = str(error), Exit.INPUT
+            self.exit_code = Exit.INPUT
         elif isinstance(error, OSError):
             words = [str(error.filename or ""), error.strerror or str(error)]
-            message, self.exit_code = ": ".join(filter(None, words)), Exit.INPUT
+            message, self.exit_code = harmless(": ".join(filter(None, words))), Exit.INPUT
         else:
-            message, self.exit_code = _bug(error), Exit.BUG
+            message, self.exit_code = _bug(error, message), Exit.BUG
         super().__init__(message)
 
 
@@ -133,13 +137,13 @@ def _program(path: str) -> str:
     return "kubectl nearwise" if name.startswith("kubectl-nearwise") else "nearwise"
 
 
-def _bug(error: Exception) -> str:
+def _bug(error: Exception, message: str) -> str:
     """Say what to do about a mistake of ours."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     place = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
     return (
-        f"Nearwise made a mistake: {type(error).__name__}: {error}{place}\n"
+        f"Nearwise made a mistake: {type(error).__name__}: {message}{place}\n"
         "Please report it, with the output of the same command under NEARWISE_DEBUG=1."
     )

@@ -33,13 +33,22 @@ from nearwise.cli.source import Source, load, source_options
     metavar="NAME",
     help="As this data plane reads hints, such as kube-proxy-1.33. Can be repeated.",
 )
+@click.option(
+    "-w",
+    "--watch",
+    "watched",
+    is_flag=True,
+    help="Then follow the cluster: a line whenever an answer changes, and why. Ctrl-C ends it.",
+)
 @output_option(Format.TABLE, Format.WIDE, Format.JSON, Format.YAML)
 def command(
+    *,
     service: str,
     source: Source,
     origin: str,
     clients: str,
     profiles: tuple[str, ...],
+    watched: bool,
     output: Format,
 ) -> None:
     """Say where traffic to SERVICE goes, from each place, and why.
@@ -51,28 +60,43 @@ def command(
     Examples:
       nearwise explain shop/orders -f cluster.yaml
       nearwise explain orders -n shop --from worker-3
+      nearwise explain orders -n shop --watch
       nearwise explain flags -f cluster.yaml --clients app=ingress
       nearwise explain agent -f cluster.yaml --profile kube-proxy-1.33 --profile kube-proxy
 
     Exits with 0 when there is an answer, whatever it is.
     """
-    import msgspec
-
     from nearwise.cli.explain_screen import print_explanation
-    from nearwise.cli.services import chosen, reaching
+    from nearwise.cli.services import reaching, the_one
     from nearwise.insight.explain import explain
     from nearwise.insight.world import World
-    from nearwise.model.errors import InputError
 
     source = reaching(source, [service])
+    if watched:
+        _watch(source, service, origin, clients, profiles, output)
+        return
     world = World(load(source, all_pods=True))
-    keys = chosen(source, [service], {*world.services, *world.sliced})
-    if len(keys) > 1:
-        which = ", ".join("/".join(key) for key in keys)
-        raise InputError(f"{len(keys)} services are called {service}", hint=f"say which: {which}")
-    found = explain(world, keys[0], origin=origin, clients=clients, profiles=profiles)
+    key = the_one(source, service, {*world.services, *world.sliced})
+    found = explain(world, key, origin=origin, clients=clients, profiles=profiles)
     if output.is_document:
-        fields = zip(found.__struct_encode_fields__, msgspec.structs.astuple(found), strict=True)
-        print_document(output, "Explanation", dict(fields))
+        print_document(output, "Explanation", found)
     else:
         print_explanation(found, wide=output is Format.WIDE)
+
+
+def _watch(
+    source: Source,
+    service: str,
+    origin: str,
+    clients: str,
+    profiles: tuple[str, ...],
+    output: Format,
+) -> None:
+    if source.filenames:
+        raise click.UsageError("--watch follows a live cluster, and what -f reads does not change")
+    if output is Format.YAML:
+        raise click.UsageError("--watch prints a line a change, and YAML has no such: use -o json")
+    from nearwise.cli.follow import Manner
+    from nearwise.cli.watch import watch
+
+    watch(source, service, Manner(origin, clients, profiles), output)

@@ -6,14 +6,14 @@ Law: layout only. Every sentence comes from a reason; here are headings, columns
 from __future__ import annotations
 
 import re
-import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
-from nearwise.cli.output import Colour, Painted, Text, print_line, print_table
+from nearwise.cli.output import Colour, Painted, Text, has_unicode, print_line, print_table
 from nearwise.cli.sentences import print_reasons
+from nearwise.insight.changes import Move
 from nearwise.insight.disagreements import READY
 from nearwise.insight.explanation import Explanation, Group, Part, PortLine, Row, Traffic
 from nearwise.model.reasons import CATALOGUE, Level, Reason
@@ -38,8 +38,7 @@ _OWN_NODE: Final = str(Mode.SAME_NODE)
 
 def print_explanation(found: Explanation, *, wide: bool) -> None:
     """Print all of it."""
-    about = [found.type, ", ".join(ip for ip in found.cluster_ips if ip != "None")]
-    print_line(Painted(found.service, Colour.BOLD), *(f"   {word}" for word in about if word))
+    _print_title(found)
     for part in found.parts:
         print_line()
         _print_part(part, wide=wide)
@@ -53,10 +52,61 @@ def print_explanation(found: Explanation, *, wide: bool) -> None:
         print_reasons(sorted(findings, key=_severity))
 
 
+def print_answer(found: Explanation, *, wide: bool) -> None:
+    """Print the answer and who goes where, but not why, nor what each endpoint gets."""
+    _print_title(found)
+    for part in found.parts:
+        print_line()
+        _print_headline(part)
+        if part.endpoints and part.traffic is not Traffic.DNS:
+            _print_assumption(part)
+            print_line()
+            _print_groups(part, wide=wide)
+
+
+def how(mode: str, fate: str) -> str:
+    """Say how connections are sent, or what else becomes of them."""
+    return mode if fate == Fate.FORWARD else _FATES[fate]
+
+
+def apart(part: Part | Move, parts: Sequence[Part | Move]) -> str:
+    """Say what tells a part from the others."""
+    words = []
+    if len({each.family for each in parts}) > 1:
+        words.append(part.family)
+    if len({each.traffic for each in parts}) > 1:
+        words.append(part.traffic)
+    if len({each.profile for each in parts}) > 1:
+        words.append(part.profile)
+    if len({each.ports for each in parts}) > 1:
+        words.append(",".join(port.name or str(port.port) for port in part.ports))
+    return " ".join(words)
+
+
+def _print_title(found: Explanation) -> None:
+    about = [found.type, ", ".join(ip for ip in found.cluster_ips if ip != "None")]
+    print_line(Painted(found.service, Colour.BOLD), *(f"   {word}" for word in about if word))
+
+
 # --- One part ---------------------------------------------------------------------------------
 
 
 def _print_part(part: Part, *, wide: bool) -> None:
+    _print_headline(part)
+    if not part.endpoints:
+        return
+    print_line()
+    _print_endpoints(part.endpoints, wide=wide)
+    print_line()
+    _print_assumption(part)
+    for why in part.notes:
+        _print_wrapped(_sentence(why), Colour.DIM)
+    if part.traffic is not Traffic.DNS:
+        print_line()
+        _print_groups(part, wide=wide)
+
+
+def _print_headline(part: Part) -> None:
     words = [
         part.family,
         _tell_ports(part.ports),
@@ -66,17 +116,10 @@ def _print_part(part: Part, *, wide: bool) -> None:
     print_line(Painted("   ".join(filter(None, words)), Colour.DIM))
     for why in part.headline:
         _print_wrapped(_sentence(why), _COLOURS.get(why.level, Colour.GREEN))
-    if not part.endpoints:
-        return
-    print_line()
-    _print_endpoints(part.endpoints, wide=wide)
-    print_line()
+
+
+def _print_assumption(part: Part) -> None:
     _print_wrapped(f"Assumed traffic: {part.clients.text}.", Colour.DIM)
-    for why in part.notes:
-        _print_wrapped(_sentence(why), Colour.DIM)
-    if part.traffic is not Traffic.DNS:
-        print_line()
-        _print_groups(part, wide=wide)
 
 
 def _print_endpoints(rows: Sequence[Row], *, wide: bool) -> None:
@@ -121,8 +164,8 @@ def _print_groups(part: Part, *, wide: bool) -> None:
             names = f"all {everybody}"
         pods = [pod for each in groups for pod in each.pods]
         traffic = _percent(sum(each.traffic for each in groups))
-        how = _how(group, told=part.profile)
-        line: list[Text] = [_clients(groups, wide=wide), str(len(pods)), traffic, names, how]
+        way = _way(group, told=part.profile)
+        line: list[Text] = [_clients(groups, wide=wide), str(len(pods)), traffic, names, way]
         table.append([*line, ", ".join(pods)] if wide else line)
     shown = table if wide else table[:_ROWS]
     headers = ["CLIENTS ON", "PODS", "TRAFFIC", "GO TO", "HOW"]
@@ -158,19 +201,7 @@ def _why(found: Explanation) -> Iterator[tuple[str, Reason]]:
         for groups in together[:_ROWS] if len(texts) > 1 else together[:1]:
             place = _place(groups) if len(texts) > 1 else "chosen"
             for why in groups[0].reasons:
-                yield " ".join([*_apart(part, found.parts), place]), why
-
-
-def _apart(part: Part, parts: Sequence[Part]) -> Iterator[str]:
-    """Yield what tells a part from the others."""
-    if len({each.family for each in parts}) > 1:
-        yield part.family
-    if len({each.traffic for each in parts}) > 1:
-        yield part.traffic
-    if len({each.profile for each in parts}) > 1:
-        yield part.profile
-    if len({each.ports for each in parts}) > 1:
-        yield ",".join(port.name or str(port.port) for port in part.ports)
+                yield f"{apart(part, found.parts)} {place}".lstrip(), why
 
 
 def _print_why(labelled: Iterable[tuple[str, Reason]]) -> None:
@@ -225,7 +256,7 @@ def _percent(share: float) -> str:
 
 def _bar(part: float) -> str:
     """Return a bar; one that is not nothing shows at least a little."""
-    block = "█" if (sys.stdout.encoding or "").lower().startswith("utf") else "#"
+    block = "█" if has_unicode() else "#"
     return block * max(round(part * _BAR), 1 if part > 0 else 0)
 
 
@@ -244,11 +275,11 @@ def _from_zones(row: Row) -> str:
     return ", ".join(parts) or "-"
 
 
-def _how(group: Group, told: str) -> str:
+def _way(group: Group, told: str) -> str:
     """Say how they get there, and what kind of proxy does it unless that was told or is usual."""
-    how = group.mode if group.fate == Fate.FORWARD else _FATES[group.fate]
+    way = how(group.mode, group.fate)
     usual = group.profile in {"", KUBE_PROXY.name, told}
-    return how if usual else f"{how} ({group.profile})"
+    return way if usual else f"{way} ({group.profile})"
 
 
 def _tell_ports(ports: Sequence[PortLine]) -> str:

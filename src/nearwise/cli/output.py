@@ -15,9 +15,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from itertools import zip_longest
-from typing import Any, Final, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
 import click
+
+if TYPE_CHECKING:
+    from msgspec import Struct
 
 API_VERSION: Final = "nearwise/v1"
 _GAP: Final = "   "  # between columns, as kubectl has it
@@ -94,21 +97,31 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[Text]], *, inden
         _write(sys.stdout, (" " * indent + _GAP.join(cells)).rstrip())
 
 
-def print_document(output: Format, kind: str, payload: Mapping[str, Any]) -> None:
+def print_document(output: Format, kind: str, payload: Mapping[str, Any] | Struct) -> None:
     """Print ``payload`` for machines: ``{"apiVersion": "nearwise/v1", "kind": kind, ...}``.
 
     Structs, tuples and reasons may lie anywhere in it; a reason comes out with its code, level,
     text and facts.
     """
-    document = {"apiVersion": API_VERSION, "kind": kind, **_builtins(payload)}
+    document = _document(kind, payload)
     sys.stdout.write(to_yaml(document) if output is Format.YAML else to_json(document))
 
 
-def to_json(document: object) -> str:
-    """Write builtin values as indented JSON."""
+def print_json_line(kind: str, payload: Struct, **more: str) -> None:
+    """Print such a document as JSON on a line of its own, with more fields before the others."""
+    document = _document(kind, {**more, **_builtins(payload)})
+    sys.stdout.write(to_json(document, indent=-1))
+
+
+def to_json(document: object, *, indent: int = 2) -> str:
+    """Write builtin values as JSON; with a negative ``indent`` on one line, without spaces."""
+    import json
+
     import msgspec
 
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+    text = msgspec.json.format(msgspec.json.encode(document), indent=indent).decode()
+    lines = (_escaped(line, lambda each: json.dumps(each)[1:-1]) for line in text.split("\n"))
+    return "\n".join(lines) + "\n"
 
 
 def to_yaml(document: object) -> str:
@@ -118,12 +131,13 @@ def to_yaml(document: object) -> str:
     import yaml
 
     class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-        """Quotes also texts such as ``1e3``, which kubectl's reader takes for a number."""
+        """Quotes also ``1e3`` and ``n``, to kubectl's reader a number and false."""
 
         def ignore_aliases(self, _data: object) -> bool:
             """Write a value that stands in two places twice."""
             return True
 
+    Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("[yYnN]$"), list("yYnN"))
     Dumper.add_implicit_resolver(
         "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]+$|0o[0-7]+$"), None
     )
@@ -133,13 +147,20 @@ def to_yaml(document: object) -> str:
     return text
 
 
+def has_unicode() -> bool:
+    """Tell whether standard output can show more than ASCII."""
+    return (sys.stdout.encoding or "").lower().startswith("utf")
+
+
 def harmless(text: str) -> str:
     """Return the text with everything that a terminal would act on written out as escapes."""
+    return _escaped(text, lambda each: each.encode("unicode_escape").decode())
+
+
+def _escaped(text: str, escape: Callable[[str], str]) -> str:
     if text.isprintable():
         return text
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
-    )
+    return "".join(each if each.isprintable() else escape(each) for each in text)
 
 
 @contextmanager
@@ -209,6 +230,10 @@ def _width(text: str) -> int:
 
 def _write(stream: TextIO, line: str) -> None:
     stream.write(line + "\n")
+
+
+def _document(kind: str, payload: Mapping[str, Any] | Struct) -> dict[str, Any]:
+    return {"apiVersion": API_VERSION, "kind": kind, **_builtins(payload)}
 
 
 def _builtins(value: Any) -> Any:

@@ -41,6 +41,17 @@ def chosen(source: Source, names: Iterable[str], known: Iterable[Key]) -> list[K
     return sorted(found) if found else in_reach
 
 
+def the_one(source: Source, name: str, known: Iterable[Key]) -> Key:
+    """Return the only known service that is meant. Raises InputError for none and for several."""
+    from nearwise.model.errors import InputError
+
+    keys = chosen(source, [name], known)
+    if len(keys) > 1:
+        which = ", ".join("/".join(key) for key in keys)
+        raise InputError(f"{len(keys)} services are called {name}", hint=f"say which: {which}")
+    return keys[0]
+
+
 def _unknown(name: str, in_reach: Iterable[Key], namespace: str | None) -> Exception:
     from nearwise.insight.clients import near
     from nearwise.model.errors import InputError

@@ -11,6 +11,7 @@ from __future__ import annotations
 import http.client
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Final, Generic, Self, TypeVar
+from urllib.parse import quote
 
 import aiohttp
 import msgspec
@@ -80,7 +81,7 @@ class LiveCluster:
         self, resource: Resource[K], query: Mapping[str, str], namespace: str | None = None
     ) -> tuple[tuple[K, ...], ListMeta]:
         """List the objects of one namespace or (None) of all, one page."""
-        body = await self._answer("GET", resource.path(namespace), query)
+        body = await self._answer("GET", _path(resource, namespace), query)
         page_type: type[_Page[K]] = _Page[resource.type]  # type: ignore[name-defined]
         page = self._decoded(body, page_type)
         # In a list the items leave out what they are.
@@ -95,7 +96,7 @@ class LiveCluster:
         the stream in good order; an ERROR event raises StatusError. The connection is closed when
         the iterator is, or whoever waits for it cancelled.
         """
-        path = resource.path(namespace)
+        path = _path(resource, namespace)
         lines = Lines()
         async with self._connection.ask("GET", path, query, silence=None) as response:
             await _check(response)
@@ -110,15 +111,14 @@ class LiveCluster:
 
     async def get(self, resource: Resource[K], namespace: str, name: str) -> K:
         """Read one object."""
-        return self._decoded(
-            await self._answer("GET", resource.path(namespace, name)), resource.type
-        )
+        body = await self._answer("GET", _path(resource, namespace, name))
+        return self._decoded(body, resource.type)
 
     # --- writing --------------------------------------------------------------------------
 
     async def create(self, resource: Resource[K], obj: K) -> K:
         """Create an object, and return it as stored."""
-        path = resource.path(_meta(obj).namespace)
+        path = _path(resource, _meta(obj).namespace)
         body = encode(_named(obj, resource))
         return self._decoded(await self._answer("POST", path, body=body), resource.type)
 
@@ -131,7 +131,7 @@ class LiveCluster:
         if resource.kind not in _WHOLE:
             raise ValueError(f"a {resource.kind} is not written back: only a part of it is kept")
         meta = _meta(obj)
-        path = resource.path(meta.namespace, meta.name)
+        path = _path(resource, meta.namespace, meta.name)
         body = encode(_named(obj, resource))
         return self._decoded(await self._answer("PUT", path, body=body), resource.type)
 
@@ -149,7 +149,7 @@ class LiveCluster:
             "kind": "DeleteOptions",
             "preconditions": {"uid": meta.uid},
         }
-        path = resource.path(meta.namespace, meta.name)
+        path = _path(resource, meta.namespace, meta.name)
         await self._answer("DELETE", path, body=msgspec.json.encode(options))
 
     # --- answers --------------------------------------------------------------------------
@@ -200,6 +200,15 @@ async def _check(response: aiohttp.ClientResponse) -> None:
     status = replace(status, code=response.status, message=status.message or phrase)
     retry_after = response.headers.get("Retry-After", "")
     raise StatusError(status, float(retry_after) if retry_after.isdecimal() else 0.0)
+
+
+def _path(resource: Resource[Any], namespace: str | None, name: str = "") -> str:
+    """Return where to ask. Whatever the names hold, they are one step of the path each."""
+    for each in (namespace, name):
+        if each in {".", ".."}:  # such a step cannot be quoted, and nothing can be named so
+            message = f"nothing can be named {each!r}"
+            raise StatusError(Status(code=404, reason="NotFound", message=message))
+    return resource.path(namespace and quote(namespace, safe=""), quote(name, safe=""))
 
 
 def _named(obj: K, resource: Resource[K]) -> K:

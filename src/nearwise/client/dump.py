@@ -29,18 +29,27 @@ def load(paths: Sequence[str], stdin: BinaryIO | None = None) -> Objects:
     return merge(_load(path, stdin) for path in paths)
 
 
-def _load(path: str, stdin: BinaryIO | None) -> Objects:
+def sources(path: str, stdin: BinaryIO | None = None) -> Iterator[tuple[str, bytes]]:
+    """Give what a path of ``load`` stands for, one by one: the name for messages, and the bytes.
+
+    Raises InputError for what is missing or cannot be read.
+    """
     if path == STDIN:
-        return _some(_stdin(stdin), "standard input")
-    if os.path.isdir(path):
-        return _some(merge(_file(file) for file in _files(path)), path)
-    return _some(_file(path), path)
+        if stdin is None:
+            raise InputError("there is none", source="standard input")
+        yield "standard input", stdin.read(documents.MAX_BYTES + 1)
+    elif os.path.isdir(path):
+        yield from ((file, _content(file)) for file in _files(path))
+    else:
+        yield path, _content(path)
 
 
-def _stdin(stdin: BinaryIO | None) -> Objects:
-    if stdin is None:
-        raise InputError("there is none", source="standard input")
-    return read(stdin.read(documents.MAX_BYTES + 1), "standard input")
+def _load(path: str, stdin: BinaryIO | None) -> Objects:
+    found = merge(read(data, source) for source, data in sources(path, stdin))
+    if found.empty:
+        source = "standard input" if path == STDIN else path
+        raise InputError("no Kubernetes objects in it", source=source, hint=_HINT)
+    return found
 
 
 def _files(folder: str) -> Iterator[str]:
@@ -55,21 +64,14 @@ def _files(folder: str) -> Iterator[str]:
                 yield file
 
 
-def _file(path: str) -> Objects:
+def _content(path: str) -> bytes:
     try:
         with Path(path).open("rb") as file:
-            data = file.read(documents.MAX_BYTES + 1)
+            return file.read(documents.MAX_BYTES + 1)
     except OSError as error:
         raise _unreadable(error, path) from None
-    return read(data, path)
 
 
 def _unreadable(error: OSError, path: str) -> InputError:
     what = "there is no such file" if isinstance(error, FileNotFoundError) else error.strerror
     return InputError(f"cannot be read: {what}", source=path)
-
-
-def _some(objects: Objects, source: str) -> Objects:
-    if objects.empty:
-        raise InputError("no Kubernetes objects in it", source=source, hint=_HINT)
-    return objects

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from nearwise.controllers.cluster import Cluster
 from nearwise.controllers.informer import Informer
 from nearwise.controllers.surroundings import Surroundings
-from nearwise.machinery.cache import Delta, Index, ObjectKey
+from nearwise.machinery.cache import Cache, Delta, Index, ObjectKey
 from nearwise.machinery.indexes import label_pairs, node_of, selected, service_of
 from nearwise.machinery.selector_index import SelectorIndex
 from nearwise.machinery.trim import PodTrimmer
@@ -48,6 +48,10 @@ class Caches:
         """Return the slices that name a service, whoever manages them."""
         return self.slices.cache.select(self._by_service, service)
 
+    def slice_names(self, namespace: str) -> Container[str]:
+        """Return the names that slices of a namespace have, whosever they are, as of any moment."""
+        return _Names(self.slices.cache, namespace)
+
     def selecting(self, pod: Pod | None) -> set[ObjectKey]:
         """Return the services that select a pod."""
         if pod is None:
@@ -55,8 +59,9 @@ class Caches:
         return set(self._selectors.matching(pod.metadata.namespace, pod.metadata.labels))
 
     def informers(self) -> Iterable[Informer[Service | Pod | Node | Endpoints | EndpointSlice]]:
-        """All of them. Nodes first: what is listed later is looked at with them."""
-        return (self.nodes, self.services, self.pods, self.endpoints, self.slices)  # type: ignore[return-value]
+        """Those that somebody listens to: nothing else is followed."""
+        every = (self.nodes, self.services, self.pods, self.endpoints, self.slices)
+        return [each for each in every if each.has_listeners]  # type: ignore[misc]
 
     async def run(self) -> None:
         """Follow the API server until cancelled."""
@@ -74,3 +79,14 @@ class Caches:
             self._selectors.put(delta.new.metadata.key, delta.new.spec.selector)
         elif delta.old is not None:
             self._selectors.drop(delta.old.metadata.key)
+
+
+class _Names:
+    """The names of what a cache has in a namespace."""
+
+    def __init__(self, cache: Cache[EndpointSlice], namespace: str) -> None:
+        self._cache = cache
+        self._namespace = namespace
+
+    def __contains__(self, name: object) -> bool:
+        return (self._namespace, name) in self._cache

@@ -13,8 +13,8 @@ from nearwise.model.meta import ListMeta
 from nearwise.model.resources import K, Resource
 
 
-class Cluster(Protocol):
-    """What a controller needs of an API server. Requests are not repeated in here."""
+class Reading(Protocol):
+    """What an informer needs of an API server. Requests are not repeated in here."""
 
     async def page(
         self, resource: Resource[K], query: Mapping[str, str]
@@ -30,6 +30,10 @@ class Cluster(Protocol):
         Ends when the server closes the stream in good order; an ERROR event raises StatusError.
         """
         ...
+
+
+class Cluster(Reading, Protocol):
+    """What a controller needs of an API server."""
 
     async def get(self, resource: Resource[K], namespace: str, name: str) -> K:
         """Read one object."""

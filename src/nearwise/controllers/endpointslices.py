@@ -11,11 +11,11 @@ from typing import Final
 
 from nearwise.controllers.caches import Caches
 from nearwise.controllers.cluster import Cluster
-from nearwise.controllers.metrics import SliceMetrics
+from nearwise.controllers.metrics import Held, SliceMetrics
 from nearwise.controllers.recorder import Recorder
 from nearwise.controllers.surroundings import Surroundings
 from nearwise.controllers.workers import TryAgainError, Workers
-from nearwise.controllers.writing import Writes, managed, service_key
+from nearwise.controllers.writing import Writes, difference, managed, service_key
 from nearwise.machinery.batching import Batching, TriggerTimes
 from nearwise.machinery.cache import Delta, ObjectKey
 from nearwise.machinery.expectations import SliceExpectations
@@ -28,6 +28,8 @@ from nearwise.slices.nodes import Nodes, wakes
 from nearwise.slices.reconcile import Rules, ServiceSlices, why_not_reconciled
 
 NAME: Final = "endpoint-slice-controller"
+
+_LOOK_AGAIN: Final = 10.0  # seconds after a slice was created
 
 
 class EndpointSliceController:
@@ -76,7 +78,7 @@ class EndpointSliceController:
             if state.service.spec.selector == new.spec.selector and not why_not_reconciled(new):
                 state.put_service(new)
             else:
-                del self._states[key]  # other pods: built anew when it is looked at
+                self._drop_state(key)  # other pods: built anew when it is looked at
         self.workers.add(key)
 
     def _on_pod(self, delta: Delta[Pod]) -> None:
@@ -107,8 +109,8 @@ class EndpointSliceController:
         name = (new or old).metadata.name  # type: ignore[union-attr]
         on_it = {key for pod in self._caches.pods_on(name) for key in self._caches.selecting(pod)}
         for key in sorted(on_it & self._states.keys()):
-            if self._states[key].node_changed(name) and old is None:
-                self.workers.add(key)  # its pods waited for the node
+            if self._states[key].node_changed(name):
+                self.workers.add(key)  # its pods waited for the node, or changed zone with it
         threshold = self._rules.overload_threshold
         for key in sorted(self._hinted):
             memory = self._states[key].memory
@@ -142,11 +144,14 @@ class EndpointSliceController:
 
     def _forget(self, key: ObjectKey) -> None:
         # The garbage collector removes the slices: they belong to the service.
-        self._states.pop(key, None)
-        self._hinted.discard(key)
+        self._drop_state(key)
         self._triggers.forget(key)
         self._expectations.forget(key)
         self._metrics.forget(key)
+
+    def _drop_state(self, key: ObjectKey) -> None:
+        self._states.pop(key, None)
+        self._hinted.discard(key)
 
     # --- the work on one service ----------------------------------------------------------
 
@@ -170,32 +175,40 @@ class EndpointSliceController:
         self._metrics.synced("success")
 
     async def _reconcile(self, key: ObjectKey, service: Service) -> None:
-        cached = [s for s in self._caches.slices_of(key) if _ours(s) is not None]
-        if self._expectations.is_stale(key, cached, self._caches.slices.seen):
+        every = [s for s in self._caches.slices_of(key) if _ours(s) is not None]
+        if self._expectations.is_stale(key, every, self._caches.slices.seen):
             raise TryAgainError("the cache is behind our own writes", quiet=True)
+        cached = [slice_ for slice_ in every if slice_.metadata.deletion_timestamp is None]
         state = self._states.get(key)
-        if state is None:
+        if state is None or state.names() != {slice_.metadata.name for slice_ in cached}:
             state = self._states[key] = self._build(service, cached)
         trigger_time = self._triggers.take(key)
         plan = state.plan(trigger_time)
+        self._metrics.planned(difference(state.slices() if plan.updates else (), plan))
         try:
-            await self._writes.carry_out(plan, state.wrote, state.drop_slice)
+            complete = await self._writes.carry_out(plan, state.wrote, state.drop_slice)
         except (StatusError, LostError):
             self._triggers.give_back(key, trigger_time)
             raise
+        if plan.creates and complete:
+            # Somebody may delete a slice before any cache has seen it: nobody would tell us.
+            self.workers.add(key, _LOOK_AGAIN)
         state.remember(plan.memory)
         if self._states.get(key) is state:
             (self._hinted.add if plan.memory.populated else self._hinted.discard)(key)
-            self._metrics.holds(key, state.counts())
+            self._metrics.holds(key, Held(*state.counts()))
+            distribution = state.asked.distribution or ""
+            self._metrics.goes_by(key, distribution)
             topology = "Auto" if state.asked.mode is Mode.SHARES else "Disabled"
-            self._metrics.wrote(plan.writes, topology, state.asked.distribution or "")
+            self._metrics.wrote(plan.writes, topology, distribution)
         for event in plan.events:
             self._recorder.tell(service, event.type, event.reason, event.message)
         if plan.errors:
             raise TryAgainError("; ".join(plan.errors))
 
     def _build(self, service: Service, cached: list[EndpointSlice]) -> ServiceSlices:
-        state = ServiceSlices(service, self._nodes, rules=self._rules)
+        names = self._caches.slice_names(service.metadata.namespace)
+        state = ServiceSlices(service, self._nodes, rules=self._rules, occupied=names)
         state.put_slices(cached)
         state.remember(None)
         state.put_pods(self._caches.pods_of(service))

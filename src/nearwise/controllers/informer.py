@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any, Generic
 
-from nearwise.controllers.cluster import Cluster
+from nearwise.controllers.cluster import Reading
 from nearwise.controllers.surroundings import Surroundings
 from nearwise.machinery.cache import Cache, Delta, Index, K
 from nearwise.machinery.listwatch import ListWatch, Phase, Request
@@ -27,7 +27,7 @@ class Informer(Generic[K]):
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: Reading,
         resource: Resource[Any],
         surroundings: Surroundings,
         *indexes: Index[K],
@@ -48,6 +48,21 @@ class Informer(Generic[K]):
     async def synced(self) -> None:
         """Wait until the cache has once held all objects there were."""
         await self._synced.wait()
+
+    @property
+    def name(self) -> str:
+        """What is followed, such as ``services``."""
+        return self._resource.plural
+
+    @property
+    def has_listeners(self) -> bool:
+        """Whether anybody wants to know of changes."""
+        return bool(self._listeners)
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether the cache has once held all objects there were."""
+        return self._synced.is_set()
 
     @property
     def seen(self) -> str:

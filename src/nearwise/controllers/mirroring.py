@@ -6,15 +6,16 @@ happens when a write fails. Keys are those of Endpoints, which are those of thei
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from nearwise.controllers.caches import Caches
 from nearwise.controllers.cluster import Cluster
-from nearwise.controllers.metrics import SliceMetrics
+from nearwise.controllers.metrics import Held, MirroringMetrics
 from nearwise.controllers.recorder import Recorder
 from nearwise.controllers.surroundings import Surroundings
 from nearwise.controllers.workers import TryAgainError, Workers
-from nearwise.controllers.writing import Writes, managed, service_key
+from nearwise.controllers.writing import Writes, difference, managed, service_key
 from nearwise.machinery.batching import Batching
 from nearwise.machinery.cache import Delta, ObjectKey
 from nearwise.machinery.expectations import SliceExpectations
@@ -22,6 +23,7 @@ from nearwise.model import Endpoints, EndpointSlice, Service
 from nearwise.model.errors import LostError, StatusError
 from nearwise.model.wellknown import MIRRORING_CONTROLLER
 from nearwise.slices.mirror import mirror
+from nearwise.slices.plan import Plan, apply
 
 NAME: Final = "endpoint-slice-mirroring-controller"
 
@@ -35,7 +37,7 @@ class MirroringController:
         caches: Caches,
         recorder: Recorder,
         surroundings: Surroundings,
-        metrics: SliceMetrics,
+        metrics: MirroringMetrics,
         *,
         max_per_subset: int,
         batching: Batching,
@@ -43,6 +45,7 @@ class MirroringController:
         self._caches = caches
         self._recorder = recorder
         self._metrics = metrics
+        self._now = surroundings.now
         self._max_per_subset = max_per_subset
         self._batching = batching
         self._expectations = SliceExpectations()
@@ -58,7 +61,7 @@ class MirroringController:
         old, new = delta
         about = new or old
         assert about is not None
-        self.workers.add(about.metadata.key, self._batching.period)
+        self.workers.add(about.metadata.key)
 
     def _on_service(self, delta: Delta[Service]) -> None:
         old, new = delta
@@ -85,12 +88,11 @@ class MirroringController:
 
     async def _sync(self, key: ObjectKey) -> None:
         endpoints = self._caches.endpoints.cache.get(key)
+        began = self._now()
         try:
             await self._mirror(key, endpoints)
-        except (StatusError, LostError, TryAgainError) as failure:
-            quiet = isinstance(failure, TryAgainError) and failure.quiet
-            self._metrics.synced("stale" if quiet else "error")
-            if not quiet and endpoints is not None:
+        except (StatusError, LostError) as failure:
+            if endpoints is not None:
                 self._recorder.tell(
                     endpoints,
                     "Warning",
@@ -98,7 +100,8 @@ class MirroringController:
                     f"Error updating EndpointSlices for {'/'.join(key)}: {failure}",
                 )
             raise
-        self._metrics.synced("success")
+        finally:
+            self._metrics.took(self._now() - began)
 
     async def _mirror(self, key: ObjectKey, endpoints: Endpoints | None) -> None:
         every = self._caches.slices_of(key)
@@ -106,11 +109,25 @@ class MirroringController:
         if self._expectations.is_stale(key, ours, self._caches.slices.seen):
             raise TryAgainError("the cache is behind our own writes", quiet=True)
         service = self._caches.services.cache.get(key)
-        plan = mirror(service, endpoints, every, self._max_per_subset)
+        names = self._caches.slice_names(key[0])
+        plan = mirror(service, endpoints, every, self._max_per_subset, names)
+        self._metrics.planned(difference(ours, plan), _left_out(plan))
         await self._writes.carry_out(plan)
         if endpoints is None:
             self._expectations.forget(key)
             self._metrics.forget(key)
             return
+        self._metrics.holds(key, self._held(apply(ours, plan)))
         for event in plan.events:
             self._recorder.tell(endpoints, event.type, event.reason, event.message)
+
+    def _held(self, slices: Iterable[EndpointSlice]) -> Held:
+        sizes = [len(slice_.endpoints) for slice_ in slices]
+        ideal = sum(-(-size // self._max_per_subset) for size in sizes)
+        return Held(sum(sizes), len(sizes), ideal)
+
+
+def _left_out(plan: Plan) -> int:
+    """Count the addresses that are not mirrored, because they are invalid or too many."""
+    told = (reason.facts.get("addresses") for reason in plan.reasons)
+    return sum(len(addresses) for addresses in told if isinstance(addresses, tuple))

@@ -36,15 +36,24 @@ class Workers:
         self._sync = sync
         self._now = surroundings.now
         self._news = asyncio.Event()
+        self._begun = False
+        self._before: set[ObjectKey] = set()  # keys added while nobody works yet
         self._stopping = False
 
     def add(self, key: ObjectKey, after: float = 0.0) -> None:
-        """Have a key worked on, after some seconds."""
+        """Have a key worked on, after some seconds; if nobody works yet, when work begins."""
+        if not self._begun:
+            self._before.add(key)  # the queue's numbers are about work, and a standby does none
+            return
         self.queue.add_after(key, after, self._now())
         self._news.set()
 
     async def run(self, workers: int) -> None:
         """Work until stopped and the queue is drained."""
+        self._begun = True
+        for key in sorted(self._before):
+            self.add(key)
+        self._before.clear()
         async with asyncio.TaskGroup() as tasks:
             for _ in range(workers):
                 tasks.create_task(self._work())

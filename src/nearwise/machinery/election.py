@@ -117,6 +117,11 @@ class Election:
         return now < self._leads_until
 
     @property
+    def leads_until(self) -> float:
+        """The moment at which this candidate leads no longer, if it renews no more."""
+        return self._leads_until
+
+    @property
     def holder(self) -> str:
         """Who held the lease when it was last seen; empty if nobody did."""
         return (self._lease.spec.holder_identity if self._lease else None) or ""

@@ -126,11 +126,12 @@ class Pool:
 
 
 class Claim:
-    """What is taken for one Service that is about to be written."""
+    """What is taken for one Service that is about to be written, until the claim is ended."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._numbers: list[Number] = []
+        self._kept = False
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -149,9 +150,14 @@ class Claim:
         self._numbers.append(port)
         return port
 
-    def give_back(self) -> None:
-        """Have everything free again: the Service is not written after all."""
-        self._pool.give_back(self._numbers)
+    def keep(self) -> None:
+        """Leave to the Service what was taken: it is written."""
+        self._kept = True
+
+    def end(self) -> None:
+        """Have everything free again, unless it is kept."""
+        if not self._kept:
+            self._pool.give_back(self._numbers)
 
 
 class _Service(Object, frozen=True):

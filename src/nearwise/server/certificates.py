@@ -5,24 +5,31 @@ authority stays, so that a kubeconfig that was handed out stays good; what it si
 when it is near its end or lacks a name. The extensions are those that Python's strict check
 (``VERIFY_X509_STRICT``, on by default since 3.13) and Go ask for (RFC 5280, section 4.2).
 
-``cryptography`` takes 70 ms to import, so it is imported when a certificate is read or made.
+``cryptography`` takes 70 ms to import, so who only serves does not import this file.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import os
-import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from nearwise.model.errors import InputError
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-    from cryptography.x509 import Certificate, GeneralName, KeyUsage
+from nearwise.server.private import write_private
 
 LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 """What every server certificate is for."""
@@ -41,14 +48,6 @@ class Certificates(NamedTuple):
     certificate: Path
     key: Path
 
-    def context(self) -> ssl.SSLContext:
-        """Return the server's side of TLS."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.set_alpn_protocols(["http/1.1"])
-        context.load_cert_chain(self.certificate, self.key)
-        return context
-
 
 def kept(folder: Path, names: Iterable[str], now: datetime) -> Certificates:
     """Return the certificates in a folder, made or made anew where that is needed.
@@ -58,8 +57,8 @@ def kept(folder: Path, names: Iterable[str], now: datetime) -> Certificates:
     """
     wanted = {*LOCAL, *names}
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    authority_files = _Pair(folder / "ca.crt", folder / "ca.key")
-    server_files = _Pair(folder / "server.crt", folder / "server.key")
+    authority_files = _Files(folder / "ca.crt", folder / "ca.key")
+    server_files = _Files(folder / "server.crt", folder / "server.key")
     authority = authority_files.read()
     if authority is None or not authority.lasts(now):
         authority = authority_files.write(_new_authority(now))
@@ -74,20 +73,18 @@ def kept(folder: Path, names: Iterable[str], now: datetime) -> Certificates:
 # --- A certificate and its key ------------------------------------------------------------
 
 
-class _Signer(NamedTuple):
-    """A certificate and the key that it speaks of."""
+class _Identity(NamedTuple):
+    """A certificate and the key that it vouches for."""
 
-    certificate: Certificate
-    key: EllipticCurvePrivateKey
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
 
     def lasts(self, now: datetime) -> bool:
         """Tell whether it is good for a while."""
         return self.certificate.not_valid_after_utc - now > _RENEWED_BEFORE_END
 
-    def is_from(self, authority: _Signer) -> bool:
+    def is_from(self, authority: _Identity) -> bool:
         """Tell whether the authority signed it."""
-        from cryptography.exceptions import InvalidSignature
-
         try:
             self.certificate.verify_directly_issued_by(authority.certificate)
         except (ValueError, TypeError, InvalidSignature):
@@ -96,52 +93,39 @@ class _Signer(NamedTuple):
 
     def names(self) -> set[str]:
         """Return what it is for."""
-        from cryptography.x509 import SubjectAlternativeName
-
-        named = self.certificate.extensions.get_extension_for_class(SubjectAlternativeName)
+        extensions = self.certificate.extensions
+        named = extensions.get_extension_for_class(x509.SubjectAlternativeName)
         return {str(name.value) for name in named.value}
 
 
-class _Pair(NamedTuple):
-    """The two files of a certificate and its key."""
+class _Files(NamedTuple):
+    """Where a certificate and its key are."""
 
     certificate: Path
     key: Path
 
-    def read(self) -> _Signer | None:
+    def read(self) -> _Identity | None:
         """Return what is in them, None unless both are there; InputError for anything else."""
-        from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key
-        from cryptography.x509 import load_pem_x509_certificate
-
         if not (self.certificate.exists() and self.key.exists()):
             return None
         try:
-            certificate = load_pem_x509_certificate(self.certificate.read_bytes())
+            certificate = x509.load_pem_x509_certificate(self.certificate.read_bytes())
             key = load_pem_private_key(self.key.read_bytes(), None)
         except (ValueError, TypeError):
             raise self._broken() from None
-        if not isinstance(key, EllipticCurvePrivateKey):
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise self._broken()
         if key.public_key() != certificate.public_key():
             raise self._broken()
-        return _Signer(certificate, key)
+        return _Identity(certificate, key)
 
-    def write(self, signer: _Signer) -> _Signer:
-        """Replace both. If it is broken off, one is missing; they never do not belong together."""
-        from cryptography.hazmat.primitives import serialization
-
+    def write(self, identity: _Identity) -> _Identity:
+        """Replace both. Broken off at any moment, they are a pair or the certificate is missing."""
         self.certificate.unlink(missing_ok=True)
-        _write(
-            self.key,
-            signer.key.private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
-            ),
-        )
-        _write(self.certificate, signer.certificate.public_bytes(serialization.Encoding.PEM))
-        return signer
+        private = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        write_private(self.key, identity.key.private_bytes(*private))
+        write_private(self.certificate, identity.certificate.public_bytes(Encoding.PEM))
+        return identity
 
     def _broken(self) -> InputError:
         return InputError(
@@ -151,63 +135,74 @@ class _Pair(NamedTuple):
         )
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Write a file that only its owner may read, whole or not at all."""
-    new = path.with_name(f"{path.name}.new")
-    new.unlink(missing_ok=True)
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
-
-
 # --- New ones -----------------------------------------------------------------------------
 
 
-def _new_authority(now: datetime) -> _Signer:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    constraints = x509.BasicConstraints(ca=True, path_length=0)
-    usage = _usage(signs=True)
-    return _signed("nearwise-ca", key, None, constraints, (usage,), now, _AUTHORITY_LASTS)
-
-
-def _new_server(authority: _Signer, names: Iterable[str], now: datetime) -> _Signer:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import ExtendedKeyUsageOID
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    constraints = x509.BasicConstraints(ca=False, path_length=None)
-    for_ = x509.SubjectAlternativeName([_general_name(name) for name in sorted(names)])
-    purpose = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
-    extensions = (_usage(signs=False), purpose, for_)
-    lasts = min(_SERVER_LASTS, authority.certificate.not_valid_after_utc - now)
-    return _signed("nearwise", key, authority, constraints, extensions, now, lasts)
+def _new_authority(now: datetime) -> _Identity:
+    extensions: dict[x509.ExtensionType, bool] = {
+        x509.BasicConstraints(ca=True, path_length=0): True,
+        _usage(signs=True): True,
+    }
+    # Two authorities must not have one name: a client would take one for the other.
+    return _new(f"nearwise-ca@{now:%Y-%m-%dT%H:%M:%SZ}", None, extensions, now, _AUTHORITY_LASTS)
 
 
-def _signed(
+def _new_server(authority: _Identity, names: Iterable[str], now: datetime) -> _Identity:
+    extensions: dict[x509.ExtensionType, bool] = {
+        x509.BasicConstraints(ca=False, path_length=None): True,
+        _usage(signs=False): True,
+        x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]): False,
+        x509.SubjectAlternativeName([_general_name(name) for name in sorted(names)]): False,
+    }
+    return _new("nearwise", authority, extensions, now, _SERVER_LASTS)
+
+
+def _new(
     name: str,
-    key: EllipticCurvePrivateKey,
-    authority: _Signer | None,
-    constraints: object,
-    extensions: Iterable[object],
+    authority: _Identity | None,
+    extensions: Mapping[x509.ExtensionType, bool],
     now: datetime,
     lasts: timedelta,
-) -> _Signer:
-    raise NotImplementedError
+) -> _Identity:
+    """Make a key and have its certificate signed, by itself when there is no authority.
+
+    ``extensions`` says of each whether it is critical; the identifiers of both keys are added.
+    """
+    key = ec.generate_private_key(ec.SECP256R1())
+    public, signer = key.public_key(), authority.key if authority else key
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(authority.certificate.subject if authority else subject)
+        .public_key(public)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _SKEW)
+        .not_valid_after(now + lasts)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+    )
+    issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
+    for extension, critical in {**extensions, issuer: False}.items():
+        builder = builder.add_extension(extension, critical)
+    return _Identity(builder.sign(signer, SHA256()), key)
 
 
-def _usage(*, signs: bool) -> KeyUsage:
-    raise NotImplementedError
+def _usage(*, signs: bool) -> x509.KeyUsage:
+    """Return what a key may be used for: to sign certificates, or to prove who a server is."""
+    return x509.KeyUsage(
+        digital_signature=not signs,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
 
 
-def _general_name(name: str) -> GeneralName:
-    from cryptography import x509
-
+def _general_name(name: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:

@@ -33,9 +33,7 @@ class Deletion(NamedTuple):
     """Whether it then goes."""
 
 
-def deletion(
-    old: Decoded, resource: Resource, options: DeleteOptions, now: datetime
-) -> Deletion:
+def deletion(old: Decoded, resource: Resource, options: DeleteOptions, now: datetime) -> Deletion:
     """Decide a deletion of an object as it is stored. Raises Refusal."""
     metadata = old["metadata"]
     _check_preconditions(old, resource, options)

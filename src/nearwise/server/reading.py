@@ -18,7 +18,7 @@ from nearwise.machinery.keyspace import Cursor
 from nearwise.machinery.reading import Reading
 from nearwise.server.objects.views import Listing
 from nearwise.server.options import EXACT, ListOptions, list_errors
-from nearwise.server.resources import Resource
+from nearwise.server.resources import Address
 from nearwise.server.statuses import (
     Refusal,
     bad_request,
@@ -30,31 +30,29 @@ from nearwise.server.statuses import (
 )
 
 
-def get(reading: Reading, resource: Resource, key: Key, resource_version: str = "") -> Entry:
+def get(reading: Reading, address: Address, resource_version: str = "") -> Entry:
     """Return one object, not older than a version. Raises Refusal."""
     _check_reached(reading, parse_version(resource_version))
-    entry = reading.get(key)
+    entry = reading.get(address.key)
     if entry is None:
-        raise not_found(resource, key.name)
+        raise not_found(address.resource, address.name)
     return entry
 
 
-def list_objects(
-    reading: Reading, resource: Resource, namespace: str, options: ListOptions
-) -> Listing:
-    """Return the objects of a resource in one namespace, or with "" in all. Raises Refusal."""
+def list_objects(reading: Reading, address: Address, options: ListOptions) -> Listing:
+    """Return the objects of a resource in one namespace, or in all. Raises Refusal."""
     if errors := list_errors(options):
         raise invalid_options("ListOptions", errors)
     if options.continue_ and options.resource_version not in ("", "0"):
         raise bad_request("specifying resource version is not allowed when using continue")
-    where = _start(reading, namespace, options)
-    limit = options.limit if options.resource_version != "0" else 0
+    where = _start(reading, address.namespace, options)
     try:
-        return _page(reading, resource, namespace, options, where, limit)
+        return _page(reading, address, options, where)
     except CompactedError:
         if not options.continue_:
             raise list_too_old() from None
-        raise continue_too_old(_encode_token(_Start(-1, where.after), namespace)) from None
+        token = _encode_token(_Start(-1, where.after), address.namespace)
+        raise continue_too_old(token) from None
     except FutureRevisionError as error:
         raise version_too_large(error.revision, error.current) from None
 
@@ -87,15 +85,10 @@ def _start(reading: Reading, namespace: str, options: ListOptions) -> _Start:
     return _Start(None)
 
 
-def _page(
-    reading: Reading,
-    resource: Resource,
-    namespace: str,
-    options: ListOptions,
-    where: _Start,
-    limit: int,
-) -> Listing:
-    selection = options.selection
+def _page(reading: Reading, address: Address, options: ListOptions, where: _Start) -> Listing:
+    resource, namespace, selection = address.resource, address.namespace, options.selection
+    # Without a wish for a moment Kubernetes answers from its cache, and in one piece.
+    limit = options.limit if options.resource_version != "0" else 0
     scope = namespace if namespace or not resource.namespaced else None
     if selection.name and scope is not None and where == _Start(None):
         entry = reading.get(Key(resource.storage, scope, selection.name))
@@ -148,8 +141,8 @@ _TOKEN_VERSION: Final = "meta.k8s.io/v1"
 class _Token(msgspec.Struct, frozen=True, omit_defaults=True):
     """A continue token: base64 of this as JSON, as Kubernetes has it.
 
-    ``start`` is the place of the last object below the list, and a zero byte: ``/web\\0`` in a
-    namespace, ``/shop/web\\0`` in all of them. ``rv`` is -1 in one that goes on with what is
+    ``start`` is the place of the last object below the list (``/web`` in a namespace,
+    ``/shop/web`` in all of them) and a zero byte. ``rv`` is -1 in one that goes on with what is
     there now.
     """
 

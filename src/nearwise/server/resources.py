@@ -10,6 +10,8 @@ from typing import Final
 
 import msgspec
 
+from nearwise.machinery.changes import Key
+
 READ_WRITE: Final = (
     "create",
     "delete",
@@ -103,6 +105,22 @@ class Resource(msgspec.Struct, frozen=True):
     def subresource(self, name: str) -> Subresource | None:
         """Return one of its subresources."""
         return next((each for each in self.subresources if each.name == name), None)
+
+
+class Address(msgspec.Struct, frozen=True):
+    """Where a request goes: a resource, in a namespace, one object, or a part of it."""
+
+    resource: Resource
+    namespace: str = ""
+    """Empty for all namespaces, and for resources that have none."""
+    name: str = ""
+    """Empty for all objects."""
+    subresource: str = ""
+
+    @property
+    def key(self) -> Key:
+        """Where the object is stored."""
+        return Key(self.resource.storage, self.namespace, self.name)
 
 
 def _fields(*labels: str) -> tuple[Field, ...]:

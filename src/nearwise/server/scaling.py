@@ -6,12 +6,17 @@ from typing import Any, Final
 
 from nearwise.model.meta import Int32, Object, ObjectMeta
 from nearwise.model.validation.bodies import BadBody, object_of
-from nearwise.model.validation.fields import Errors, invalid
+from nearwise.model.validation.fields import invalid
 from nearwise.server.kinds.plain import at
 from nearwise.server.objects.stored import Decoded
-from nearwise.server.statuses import bad_request
+from nearwise.server.options import Patch, PatchType
+from nearwise.server.resources import Resource
+from nearwise.server.statuses import bad_request, unsupported_patch
+from nearwise.server.statuses import invalid as refused
+from nearwise.server.writing import PATCHES
 
-API_VERSION: Final = "autoscaling/v1"
+SCALES: Final = Resource("autoscaling", "v1", "scales", "Scale")
+API_VERSION: Final = SCALES.api_version
 
 
 class ScaleSpec(Object, frozen=True):
@@ -45,25 +50,25 @@ def scale_of(workload: Decoded) -> Decoded:
     }
 
 
+def patched_scale(workload: Decoded, patch: Patch) -> Decoded:
+    """Return the Scale of a stored workload as a patch changes it. Raises Refusal, PatchError."""
+    if patch.type is PatchType.APPLY:
+        raise unsupported_patch()
+    return PATCHES[patch.type](scale_of(workload), patch.content)
+
+
 def scaled(workload: Decoded, scale: Decoded) -> Decoded:
-    """Return the workload with the number of pods of a Scale. Raises Refusal (400)."""
+    """Return the workload with the number of pods of a Scale. Raises Refusal (400, 422)."""
     try:
         wanted = object_of(scale, API_VERSION, Scale)
     except BadBody as error:
         raise bad_request(str(error)) from None
-    metadata = dict(workload["metadata"])
-    version = wanted.metadata.resource_version
-    if version:
-        metadata["resourceVersion"] = version
-    spec = {**workload["spec"], "replicas": wanted.spec.replicas}
-    return {**workload, "metadata": metadata, "spec": spec}
-
-
-def errors(workload: Decoded) -> Errors:
-    """Check the number of pods."""
-    replicas = at(workload, "spec", "replicas") or 0
-    detail = "must be greater than or equal to 0"
-    return [invalid("spec.replicas", replicas, detail)] if replicas < 0 else []
+    replicas = wanted.spec.replicas
+    if replicas < 0:
+        wrong = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+        raise refused(SCALES, workload["metadata"]["name"], [wrong])
+    metadata = {**workload["metadata"], "resourceVersion": wanted.metadata.resource_version}
+    return {**workload, "metadata": metadata, "spec": {**workload["spec"], "replicas": replicas}}
 
 
 def _selector_text(selector: Decoded) -> str:

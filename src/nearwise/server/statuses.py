@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from nearwise.machinery.changes import Key
 from nearwise.model.meta import ListMeta, Status, StatusCause, StatusDetails
 from nearwise.model.validation import fields
 from nearwise.model.validation.fields import FieldError, text_of
@@ -39,6 +40,10 @@ def success(resource: Resource, name: str, uid: str) -> Status:
     """Say that an object was deleted, for resources that do not answer with it."""
     details = StatusDetails(name=name, group=resource.group, kind=resource.plural, uid=uid)
     return Status(status="Success", details=details)
+
+
+SUCCESS: Final = Status(status="Success", code=201)
+"""What is answered to a request that made something that is not an object."""
 
 
 # --- About one object ---------------------------------------------------------------------
@@ -76,14 +81,15 @@ def modified(resource: Resource, name: str) -> Refusal:
     return _conflict(resource.full_name, _about(resource, name), why)
 
 
-def other_uid(resource: Resource, key: str, name: str, given: str, actual: str) -> Refusal:
+def other_uid(resource: Resource, key: Key, given: str, actual: str) -> Refusal:
     """409: a replacement is meant for an object that had this name before."""
+    place = "/".join(filter(None, ["/registry", resource.storage, key.namespace, key.name]))
     why = (
-        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
+        f"StorageError: invalid object, Code: 4, Key: {place}, ResourceVersion: 0, "
         f"AdditionalErrorMsg: Precondition failed: UID in precondition: {given}, UID in object "
         f"meta: {actual}"
     )
-    return _conflict(resource.full_name, _about(resource, name), why)
+    return _conflict(resource.full_name, _about(resource, key.name), why)
 
 
 def unmet(resource: Resource, name: str, why: str) -> Refusal:
@@ -127,9 +133,7 @@ def forbidden(
 
 def namespace_terminating(resource: Resource, name: str, namespace: str) -> Refusal:
     """403: nothing new comes into a namespace that is being deleted."""
-    why = (
-        f"unable to create new content in namespace {namespace} because it is being terminated"
-    )
+    why = f"unable to create new content in namespace {namespace} because it is being terminated"
     cause = StatusCause(
         "NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace"
     )
@@ -281,9 +285,7 @@ def unavailable(why: str) -> Refusal:
 FAILURE: Final = "Failure"
 
 
-def _refusal(
-    code: int, reason: str, message: str, details: StatusDetails | None = None
-) -> Refusal:
+def _refusal(code: int, reason: str, message: str, details: StatusDetails | None = None) -> Refusal:
     return Refusal(
         Status(status=FAILURE, code=code, reason=reason, message=message, details=details)
     )

@@ -67,6 +67,7 @@ class Watch:
         self._ended = False
         self._on_end = on_end
         self._wake = asyncio.Event()
+        self._timer: asyncio.Handle | None = None
 
     def __aiter__(self) -> Watch:
         return self
@@ -100,10 +101,16 @@ class Watch:
         self._chunks.append(chunk)
         self._wake.set()
 
+    def end_after(self, seconds: float) -> None:
+        """End the watch in so many seconds."""
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.close)
+
     def close(self) -> None:
         """End the watch; what was told before can still be taken."""
         if not self._ended:
             self._ended = True
+            if self._timer is not None:
+                self._timer.cancel()
             self._on_end(self)
             self._wake.set()
 
@@ -249,19 +256,13 @@ class Hub:
     def _opened(
         self, group: _Group, beginning: Iterator[bytes], early: int, options: ListOptions
     ) -> Watch:
-        timer: list[asyncio.Handle] = []
-
-        def ended(watch: Watch) -> None:
-            timer[0].cancel()
-            self.open -= 1
-            self._leave(group, watch)
-
-        watch = Watch(beginning, ended)
+        """Open a watch that begins so; ``early`` is the version for which it has to wait."""
+        scope = group.scope
+        watch = Watch(beginning, lambda watch: self._leave(scope, watch))
+        watch.end_after(options.timeout or _LONGEST)
         self.open += 1
-        loop = asyncio.get_running_loop()
-        timer.append(loop.call_later(options.timeout or _LONGEST, watch.close))
         if early:
-            self._early.append((early, watch, group.scope, options.allow_bookmarks))
+            self._early.append((early, watch, scope, options.allow_bookmarks))
         else:
             self._join(group, watch, options.allow_bookmarks)
         return watch
@@ -277,13 +278,15 @@ class Hub:
             loop = asyncio.get_running_loop()
             self._bookmarks = loop.call_later(BOOKMARKS, self._bookmark)
 
-    def _leave(self, group: _Group, watch: Watch) -> None:
+    def _leave(self, scope: Scope, watch: Watch) -> None:
+        self.open -= 1
         self._early = [one for one in self._early if one[1] is not watch]
-        group.watches.pop(watch, None)
-        if not group.watches and self._groups.get(group.scope) is group:
-            del self._groups[group.scope]
-            self._by_resource[group.scope.view.resource.storage].remove(group)
-            self._busy.pop(group, None)
+        group = self._groups.get(scope)
+        if group is None or group.watches.pop(watch, None) is None or group.watches:
+            return
+        del self._groups[scope]
+        self._by_resource[scope.view.resource.storage].remove(group)
+        self._busy.pop(group, None)
 
     def _admit(self, revision: int) -> None:
         """Have watches that wait for a version to be reached told what comes after it."""

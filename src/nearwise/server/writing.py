@@ -12,7 +12,7 @@ returned, in the version in which they are stored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import msgspec
@@ -27,8 +27,8 @@ from nearwise.model.validation.fields import Errors
 from nearwise.model.validation.metadata import validate_metadata, validate_metadata_update
 from nearwise.model.validation.transitions import carried_metadata
 from nearwise.server.kinds import completed, kind_of, to_stored
-from nearwise.server.kinds.known import without_unknown
 from nearwise.server.kinds.plain import at
+from nearwise.server.objects.bodies import Sent
 from nearwise.server.objects.stored import Decoded, load
 from nearwise.server.openapi import unknown_fields
 from nearwise.server.options import Patch, PatchType, Strictness
@@ -43,7 +43,7 @@ from nearwise.server.patch import (
     track_update,
 )
 from nearwise.server.patch.blanks import reset_fields
-from nearwise.server.resources import NODES, Resource
+from nearwise.server.resources import NODES, Address, Resource
 from nearwise.server.statuses import (
     Refusal,
     bad_request,
@@ -62,10 +62,10 @@ class Moment(NamedTuple):
 
     now: str
     """RFC 3339, UTC, full seconds."""
-    uid: str
-    """For a new object."""
-    suffix: str
-    """For a generated name."""
+    uid: Callable[[], str]
+    """Makes one for a new object."""
+    suffix: Callable[[], str]
+    """Makes the end of a generated name."""
     stored: Reading
     numbers: Allocator
 
@@ -74,26 +74,24 @@ class Moment(NamedTuple):
 
 
 def understood(
-    sent: Decoded, resource: Resource, strictness: Strictness, complaints: Sequence[str] = ()
+    sent: Sent, resource: Resource, strictness: Strictness
 ) -> tuple[Decoded, tuple[str, ...]]:
     """Return what a client sent as the whole object that it means, and what to warn it of.
 
-    ``complaints`` are what reading the body already found. Raises Refusal (400).
+    Raises Refusal (400).
     """
     try:
-        obj = completed(sent, resource)
+        obj = completed(sent.content, resource)
     except BadBody as error:
         raise bad_request(str(error)) from None
-    found = _complaints(sent, resource, strictness, complaints)
-    if not found:
-        return obj, ()
-    if strictness is Strictness.STRICT:
+    found = _complaints(sent, resource, strictness)
+    if found and strictness is Strictness.STRICT:
         kind = resource.kind
         raise bad_request(
             f'{kind} in version "{resource.version}" cannot be handled as a {kind}: '
             f"strict decoding error: {', '.join(found)}"
         )
-    return without_unknown(obj, resource.api_version, resource.kind), found
+    return obj, (*found, *kind_of(resource).warnings(obj))
 
 
 def patched(
@@ -105,25 +103,25 @@ def patched(
     Raises Refusal or PatchError.
     """
     if patch.type is PatchType.APPLY:
-        return _applied(live, resource, patch, write), ()
-    made = _PATCHES[patch.type](live, patch.content)
+        obj = _applied(live, resource, patch, write)
+        return obj, kind_of(resource).warnings(obj)
+    made = PATCHES[patch.type](live, patch.content)
     try:
         obj = completed(made, resource)
     except BadBody as error:
         raise _not_a_kind(made, str(error)) from None
-    found = _complaints(made, resource, strictness)
+    found = _complaints(Sent(made), resource, strictness)
     if found and strictness is Strictness.STRICT:
         raise _not_a_kind(made, f"strict decoding error: {', '.join(found)}")
-    if found:
-        obj = without_unknown(obj, resource.api_version, resource.kind)
-    return track_update(live, obj, write), found
+    return track_update(live, obj, write), (*found, *kind_of(resource).warnings(obj))
 
 
-_PATCHES: Final = {
+PATCHES: Final = {
     PatchType.JSON: json_patch,
     PatchType.MERGE: merge_patch,
     PatchType.STRATEGIC: strategic_patch,
 }
+"""How patches that are not applies change an object. They raise PatchError."""
 
 
 def _applied(live: Decoded, resource: Resource, patch: Patch, write: Write) -> Decoded:
@@ -151,13 +149,11 @@ def _undeclared(config: Object, complaint: str) -> Refusal:
     )
 
 
-def _complaints(
-    sent: Decoded, resource: Resource, strictness: Strictness, others: Sequence[str] = ()
-) -> tuple[str, ...]:
-    unknown = unknown_fields(resource.api_version, resource.kind, sent)
+def _complaints(sent: Sent, resource: Resource, strictness: Strictness) -> tuple[str, ...]:
     if strictness is Strictness.IGNORE:
         return ()
-    return (*others, *unknown)
+    unknown = unknown_fields(resource.api_version, resource.kind, sent.content)
+    return (*sent.complaints, *unknown)
 
 
 def _not_a_kind(obj: Object, why: str) -> Refusal:
@@ -167,8 +163,9 @@ def _not_a_kind(obj: Object, why: str) -> Refusal:
 # --- Where it goes ------------------------------------------------------------------------
 
 
-def check_name(obj: Decoded, name: str, namespace: str) -> None:
+def check_name(obj: Decoded, address: Address) -> None:
     """Check that a replacement is for the object at this address. Raises Refusal (400)."""
+    name, namespace = address.name, address.namespace
     given = at(obj, "metadata", "name") or ""
     if not given:
         raise bad_request(
@@ -211,8 +208,8 @@ def begun(wanted: Decoded, resource: Resource, moment: Moment) -> Decoded:
     if obj["metadata"].get("resourceVersion"):
         raise version_on_create()
     if not metadata.get("name") and metadata.get("generateName"):
-        metadata["name"] = metadata["generateName"][:_LONGEST_BASE] + moment.suffix
-    metadata["uid"] = moment.uid
+        metadata["name"] = metadata["generateName"][:_LONGEST_BASE] + moment.suffix()
+    metadata["uid"] = moment.uid()
     metadata["creationTimestamp"] = moment.now
     if kind.counted:
         metadata["generation"] = 1
@@ -222,7 +219,7 @@ def begun(wanted: Decoded, resource: Resource, moment: Moment) -> Decoded:
         return load(node.value, NODES) if node else None
 
     obj = kind.begun({**obj, "metadata": metadata}, node_of)
-    if kind.elsewhere:
+    if kind.model:
         namespace = metadata.get("namespace", "")
         verdict = validate(obj, resource.kind, namespace, moment.numbers)
         return _stored(verdict, resource, metadata.get("name", ""))
@@ -233,13 +230,12 @@ def begun(wanted: Decoded, resource: Resource, moment: Moment) -> Decoded:
     return obj
 
 
-def replaced(
-    wanted: Decoded, old: Decoded, resource: Resource, subresource: str, moment: Moment
-) -> Decoded:
+def replaced(wanted: Decoded, old: Decoded, address: Address, moment: Moment) -> Decoded:
     """Return the object to store in the place of an old one. Raises Refusal.
 
     The old object is in the version in which it is stored.
     """
+    resource, subresource = address.resource, address.subresource
     kind = kind_of(resource)
     obj = to_stored(wanted, resource)
     fixed = [
@@ -248,9 +244,9 @@ def replaced(
     ]
     for path in (*fixed, *(() if subresource else kind.kept)):
         obj = _taken(obj, old, path)
-    if kind.elsewhere and not subresource:
+    if kind.model and not subresource:
         verdict = validate_update(obj, old, resource.kind, moment.numbers)
-        return _stored(verdict, resource, obj["metadata"]["name"])
+        return _at_version(_stored(verdict, resource, obj["metadata"]["name"]), old)
     before = from_dict(old["metadata"], ObjectMeta)
     after = carried_metadata(from_dict(obj["metadata"], ObjectMeta), before)
     errors = validate_metadata_update(after, before)
@@ -261,7 +257,7 @@ def replaced(
         metadata["managedFields"] = obj["metadata"]["managedFields"]
     obj = {**obj, "metadata": metadata}
     _refuse(resource, obj, errors if subresource else [*errors, *kind.errors(obj, old)])
-    return obj
+    return _at_version(obj, old)
 
 
 def is_finished(obj: Decoded, old: Decoded) -> bool:
@@ -301,6 +297,12 @@ def _taken(obj: Decoded, old: Decoded, path: tuple[str, ...]) -> Decoded:
     if name in old:
         return {**obj, name: old[name]}
     return {field: value for field, value in obj.items() if field != name}
+
+
+def _at_version(obj: Decoded, old: Decoded) -> Decoded:
+    """Return the object at the version of the old one: only the store gives a new one."""
+    metadata = {**obj["metadata"], "resourceVersion": old["metadata"]["resourceVersion"]}
+    return {**obj, "metadata": metadata}
 
 
 def _stored(verdict: Verdict, resource: Resource, name: str) -> Decoded:

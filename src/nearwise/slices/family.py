@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 import msgspec
 
@@ -46,10 +46,14 @@ class Writes(msgspec.Struct):
 
 
 class SliceShape:
-    """What all slices of a service have in common: labels, owner, names."""
+    """What all slices of a service have in common: labels, owner, names.
 
-    def __init__(self, service: Service) -> None:
+    ``occupied`` are names that no new slice can have.
+    """
+
+    def __init__(self, service: Service, occupied: Container[str]) -> None:
         meta = service.metadata
+        self.occupied = occupied
         self.namespace = meta.namespace
         self.service = meta.name
         self.uid = meta.uid
@@ -178,6 +182,10 @@ class Family:
             self.standing = Standing()
             for slice_ in self.slices():
                 self.standing.put(slice_.metadata.name, slice_.endpoints)
+
+    def names(self) -> set[str]:
+        """Return the names of all slices, those of another owner included."""
+        return {*self._holder, *self._foreign}
 
     def slices(self) -> list[EndpointSlice]:
         """All slices that are ours, by name."""
@@ -309,7 +317,7 @@ class Family:
         taken = {*self._holder, *self._foreign}
         for group, filled in draft.creates[: len(draft.creates) - len(recycled)]:
             identity = f"{shape.uid}/{self.family}/{_tell(group.ports)}/{_first_pod(filled)}"
-            name = name_for(shape.service, identity, taken)
+            name = name_for(shape.service, identity, taken, shape.occupied)
             taken.add(name)
             writes.creates.append(shape.new_slice(name, self.family, group.ports, filled.endpoints))
             writes.why_created.append(self._why_created(group, filled))

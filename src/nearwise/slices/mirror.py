@@ -10,7 +10,7 @@ reasons. The rules are KEP-752's for custom Endpoints and the recorded behaviour
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from ipaddress import IPv6Address, ip_address
 from typing import Final, NamedTuple
 
@@ -93,11 +93,13 @@ def mirror(
     endpoints: Endpoints | None,
     slices: Iterable[EndpointSlice],
     max_per_subset: int = MAX_PER_SUBSET,
+    occupied: Container[str] = (),
 ) -> Plan:
     """Plan the slices that mirror these Endpoints.
 
     ``slices`` are those labelled with the name of the service; those of another manager are left
-    alone. What is not mirrored takes its slices along.
+    alone. ``occupied`` tells which other names slices of the namespace have. What is not mirrored
+    takes its slices along.
     """
     every = sorted(slices, key=lambda stored: stored.metadata.name)
     ours = [
@@ -115,7 +117,7 @@ def mirror(
     updates: list[EndpointSlice] = []
     reasons: list[Reason] = []
     for key, stored in pairs.items():
-        written = _written(endpoints, key, wanted.slices[key], stored, taken)
+        written = _written(endpoints, key, wanted.slices[key], stored, (taken, occupied))
         if stored is not None:
             # Reserved labels can never be followed; Kubernetes then writes every time.
             if written != stored or reserved:
@@ -257,7 +259,7 @@ def _written(
     key: _Key,
     wanted: tuple[Endpoint, ...],
     stored: EndpointSlice | None,
-    taken: set[str],
+    taken: tuple[Container[str], ...],
 ) -> EndpointSlice:
     """Return the slice as it should be: equal to the stored one when nothing has to change."""
     meta = endpoints.metadata
@@ -275,7 +277,7 @@ def _written(
     if stored is None:
         identity = str(_order(key))
         fresh = ObjectMeta(
-            name=name_for(meta.name, identity, taken),
+            name=name_for(meta.name, identity, *taken),
             generate_name=f"{meta.name}-",
             namespace=meta.namespace,
             labels=labels,

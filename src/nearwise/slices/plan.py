@@ -7,7 +7,7 @@ result. Nothing here decides what is to be written.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Container, Iterable
 from hashlib import blake2b
 from itertools import count
 from typing import Final
@@ -59,7 +59,7 @@ def apply(slices: Iterable[EndpointSlice], plan: Plan) -> tuple[EndpointSlice, .
     return tuple(after[name] for name in sorted(after))
 
 
-def name_for(prefix: str, identity: str, taken: Collection[str]) -> str:
+def name_for(prefix: str, identity: str, *taken: Container[str]) -> str:
     """Return a free name ``<prefix>-xxxxx`` for a new slice, the same one for the same question.
 
     ``identity`` tells new slices of one service apart (family, ports, number). The five
@@ -70,7 +70,7 @@ def name_for(prefix: str, identity: str, taken: Collection[str]) -> str:
     stem = prefix[: _LONGEST_NAME - _SUFFIX_LENGTH - 1]
     for attempt in count():
         name = f"{stem}-{_suffix(f'{prefix}/{identity}/{attempt}')}"
-        if name not in taken:
+        if not any(name in names for names in taken):
             return name
     raise AssertionError("count() has no end")
 

@@ -11,7 +11,7 @@ zone), names decide here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -99,10 +99,12 @@ def reconcile(
     """Say what is to be written so that the slices list what the service selects.
 
     ``pods`` are those the selector matches, in any order; of ``slices`` those of other managers
-    are left alone. Without a ``memory`` it is read back from the slices. ``trigger_time`` (RFC
-    3339) is noted on what is written.
+    are left alone, and their names not taken. Without a ``memory`` it is read back from the
+    slices. ``trigger_time`` (RFC 3339) is noted on what is written.
     """
-    state = ServiceSlices(service, nodes, rules=rules)
+    slices = tuple(slices)
+    occupied = frozenset(slice_.metadata.name for slice_ in slices)
+    state = ServiceSlices(service, nodes, rules=rules, occupied=occupied)
     state.put_slices(slices)
     state.remember(memory)
     state.put_pods(pods)
@@ -117,8 +119,21 @@ class ServiceSlices:
     again, and so is what came up meanwhile.
     """
 
-    def __init__(self, service: Service, nodes: Nodes, *, rules: Rules = _RULES) -> None:
+    def __init__(
+        self,
+        service: Service,
+        nodes: Nodes,
+        *,
+        rules: Rules = _RULES,
+        occupied: Container[str] = (),
+    ) -> None:
+        """Begin with a service and nothing stored.
+
+        ``occupied`` tells which names slices of the namespace have by now, whosever they are: a
+        slice that is being deleted, or was given to another manager, still has its name.
+        """
         self._nodes = nodes
+        self._occupied = occupied
         self._rules = rules
         self._pods: dict[str, Pod] = {}
         self._placed: dict[str, Placement] = {}
@@ -148,6 +163,11 @@ class ServiceSlices:
         """Return how many endpoints are wanted, how many slices there are, and would be if full."""
         counts = [f.counts(self._rules.max_endpoints) for f in self._families.values()]
         return (sum(c[0] for c in counts), sum(c[1] for c in counts), sum(c[2] for c in counts))
+
+    def names(self) -> set[str]:
+        """Return the names of all slices as stored now."""
+        names = {name for family in self._families.values() for name in family.names()}
+        return names | self._unsupported.keys()
 
     def slices(self) -> tuple[EndpointSlice, ...]:
         """All slices as stored now, by name."""
@@ -305,7 +325,7 @@ class ServiceSlices:
 
     def _take_service(self, service: Service) -> None:
         self._service = service
-        self._shape = SliceShape(service)
+        self._shape = SliceShape(service, self._occupied)
         self._asked: Asked = asked(service)
         distribution = self._asked.distribution
         self._rule = EndpointRule(service, self._nodes.zones, distribution)

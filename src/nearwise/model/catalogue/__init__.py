@@ -8,6 +8,7 @@ from typing import Final
 
 from nearwise.model.catalogue import (
     carried,
+    changes,
     disagreements,
     drift,
     hints,
@@ -26,6 +27,7 @@ SECTIONS: Final[Sections] = {
     **mirroring.SECTIONS,
     **traffic.SECTIONS,
     **carried.SECTIONS,
+    **changes.SECTIONS,
     **disagreements.SECTIONS,
     **drift.SECTIONS,
     **routing.SECTIONS,

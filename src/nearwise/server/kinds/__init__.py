@@ -8,20 +8,23 @@ that the parts that Nearwise reads are well formed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final
 
 import msgspec
 
 from nearwise.model import core, names
 from nearwise.model.codec import to_dict
-from nearwise.model.coordination import Lease
 from nearwise.model.defaults import with_service_defaults, with_slice_defaults
 from nearwise.model.discovery import EndpointSlice
+from nearwise.model.meta import Object, ObjectMeta
 from nearwise.model.names import Check
-from nearwise.model.validation.bodies import object_of
+from nearwise.model.validation.bodies import BadBody, object_of
 from nearwise.model.validation.fields import Errors
-from nearwise.server.kinds import cluster, endpoints, events, pods, workloads
-from nearwise.server.kinds.plain import Change, at, each, merged, without_nulls
+from nearwise.server.kinds import cluster, endpoints, events, pods, services, workloads
+from nearwise.server.kinds.plain import Change, at, each, merged
+from nearwise.server.kinds.sifting import sifted
+from nearwise.server.kinds.types import misfit
 from nearwise.server.objects.stored import Decoded
 from nearwise.server.patch import blank
 from nearwise.server.resources import EVENTS_V1, Resource
@@ -42,26 +45,37 @@ def _nothing(_: Decoded, _old: Decoded | None) -> Errors:
     return []
 
 
+def _no_warnings(_: Decoded) -> tuple[str, ...]:
+    return ()
+
+
+class Model(msgspec.Struct, frozen=True):
+    """A kind of which the model knows everything, and has the rules."""
+
+    type: type[Any]
+    written: Callable[[Any], Decoded]
+    """Writes an object of the type, with its defaults, as it is printed."""
+
+
 class Kind(msgspec.Struct, frozen=True):
     """How objects of a kind are treated."""
 
-    type: type[Any]
-    """What they must be readable as."""
+    model: Model | None = None
+    """Where the model has the rules; what is below is for the other kinds."""
     name: Check = names.dns_subdomain
-    retyped: Callable[[Any], Decoded] | None = None
-    """Writes an object anew from its type, for kinds of which the model knows everything."""
+    """Which names they may have."""
     defaulted: Change = _as_it_is
     """Fills in what the client left out."""
     begun: Callable[[Decoded, NodeOf], Decoded] = _begins_as_it_is
     """Adds what only the server says of a new object."""
     errors: Callable[[Decoded, Decoded | None], Errors] = _nothing
     """Checks a new object, or one that replaces another."""
+    warnings: Callable[[Decoded], tuple[str, ...]] = _no_warnings
+    """Says what is odd about an object, though it is stored."""
     counted: tuple[tuple[str, ...], ...] = ()
     """What makes a new generation when it changes; nothing for kinds without generations."""
     kept: tuple[tuple[str, ...], ...] = ()
     """What a plain update cannot change, besides the status."""
-    elsewhere: bool = False
-    """Whether generation and checks are those of ``model.validation``."""
 
 
 def kind_of(resource: Resource) -> Kind:
@@ -74,20 +88,24 @@ def completed(raw: Decoded, resource: Resource) -> Decoded:
 
     Raises BadBody when it cannot be an object of the kind.
     """
-    kind = kind_of(resource)
-    typed = object_of(raw, resource.api_version, kind.type)
-    given = kind.retyped(typed) if kind.retyped else without_nulls(raw)
+    kind, name = kind_of(resource), resource.kind
+    model = kind.model
+    typed = object_of(raw, resource.api_version, model.type if model else _named(name))
+    if model is not None:
+        given = model.written(typed)
+    elif complaint := misfit(raw, resource.api_version, name):
+        raise BadBody(
+            f'{name} in version "{resource.version}" cannot be handled as a {name}: {complaint}'
+        )
+    else:
+        content = {name: raw[name] for name in raw if name != "metadata"}
+        given = sifted(content, resource.api_version, name)
     metadata = to_dict(typed.metadata)
     managed = at(raw, "metadata", "managedFields")
     if managed is not None:
         metadata["managedFields"] = managed
-    named = {
-        **given,
-        "apiVersion": resource.api_version,
-        "kind": resource.kind,
-        "metadata": metadata,
-    }
-    return merged(kind.defaulted(named), blank(resource.api_version, resource.kind))
+    obj = {**given, "apiVersion": resource.api_version, "kind": name, "metadata": metadata}
+    return merged(kind.defaulted(obj), blank(resource.api_version, name))
 
 
 def to_stored(obj: Decoded, resource: Resource) -> Decoded:
@@ -103,11 +121,11 @@ def to_served(stored: Decoded, resource: Resource) -> Decoded:
 # --- The table ----------------------------------------------------------------------------
 
 
-def _retyped_service(service: core.Service) -> Decoded:
+def _written_service(service: core.Service) -> Decoded:
     return to_dict(with_service_defaults(service))
 
 
-def _retyped_slice(given: EndpointSlice) -> Decoded:
+def _written_slice(given: EndpointSlice) -> Decoded:
     plain = to_dict(with_slice_defaults(given))
     return each(plain, "endpoints", lambda endpoint: {"conditions": {}, **endpoint})
 
@@ -121,9 +139,8 @@ def _begun(change: Change) -> Callable[[Decoded, NodeOf], Decoded]:
     return lambda obj, _: change(obj)
 
 
-def _workload(type_: type[workloads.Workload], defaulted: Change, *counted: str) -> Kind:
+def _workload(defaulted: Change, *counted: str) -> Kind:
     return Kind(
-        type_,
         defaulted=defaulted,
         begun=_begun(workloads.started),
         errors=workloads.errors,
@@ -131,62 +148,37 @@ def _workload(type_: type[workloads.Workload], defaulted: Change, *counted: str)
     )
 
 
+@cache
+def _named(kind: str) -> type[Any]:
+    """Make a type for a kind of which nothing but the metadata is read."""
+    metadata = ("metadata", ObjectMeta, ObjectMeta())
+    return msgspec.defstruct(kind, [metadata], bases=(Object,), frozen=True)
+
+
 _KINDS: Final = {
-    ("", "ConfigMap"): Kind(
-        cluster.ConfigMap,
-        errors=cluster.config_map_errors,
-    ),
-    ("", "Endpoints"): Kind(
-        core.Endpoints,
-        defaulted=endpoints.with_defaults,
-        errors=endpoints.errors,
-    ),
-    ("", "Event"): Kind(core.Event, errors=events.errors),
+    ("", "ConfigMap"): Kind(errors=cluster.config_map_errors),
+    ("", "Endpoints"): Kind(defaulted=endpoints.with_defaults, errors=endpoints.errors),
+    ("", "Event"): Kind(errors=events.errors),
     ("", "Namespace"): Kind(
-        core.Namespace,
         name=names.dns_label,
         defaulted=cluster.with_namespace_defaults,
         begun=_begun(cluster.started_namespace),
         kept=(("spec", "finalizers"),),
     ),
-    ("", "Node"): Kind(
-        core.Node,
-        defaulted=cluster.with_node_defaults,
-        begun=_begun(cluster.admitted_node),
-    ),
+    ("", "Node"): Kind(defaulted=cluster.with_node_defaults, begun=_begun(cluster.admitted_node)),
     ("", "Pod"): Kind(
-        core.Pod,
         defaulted=pods.with_pod_defaults,
         begun=_pod_begun,
         errors=pods.errors,
         counted=(("spec",),),
     ),
-    ("", "Service"): Kind(
-        core.Service,
-        retyped=_retyped_service,
-        elsewhere=True,
-    ),
-    ("", "ServiceAccount"): Kind(
-        cluster.ServiceAccount,
-    ),
-    ("apps", "DaemonSet"): _workload(workloads.DaemonSet, workloads.with_daemon_set_defaults),
-    ("apps", "Deployment"): _workload(
-        workloads.Deployment, workloads.with_deployment_defaults, "metadata.annotations"
-    ),
-    ("apps", "ReplicaSet"): _workload(workloads.ReplicaSet, workloads.with_replica_set_defaults),
-    ("apps", "StatefulSet"): _workload(
-        workloads.StatefulSet, workloads.with_stateful_set_defaults
-    ),
-    ("coordination.k8s.io", "Lease"): Kind(
-        Lease, errors=cluster.lease_errors
-    ),
-    ("discovery.k8s.io", "EndpointSlice"): Kind(
-        EndpointSlice,
-        retyped=_retyped_slice,
-        elsewhere=True,
-    ),
-    ("events.k8s.io", "Event"): Kind(
-        events.Event,
-        errors=events.errors_v1,
-    ),
+    ("", "Service"): Kind(model=Model(core.Service, _written_service), warnings=services.warnings),
+    ("", "ServiceAccount"): Kind(),
+    ("apps", "DaemonSet"): _workload(workloads.with_daemon_set_defaults),
+    ("apps", "Deployment"): _workload(workloads.with_deployment_defaults, "metadata.annotations"),
+    ("apps", "ReplicaSet"): _workload(workloads.with_replica_set_defaults),
+    ("apps", "StatefulSet"): _workload(workloads.with_stateful_set_defaults),
+    ("coordination.k8s.io", "Lease"): Kind(errors=cluster.lease_errors),
+    ("discovery.k8s.io", "EndpointSlice"): Kind(model=Model(EndpointSlice, _written_slice)),
+    ("events.k8s.io", "Event"): Kind(errors=events.errors_v1),
 }

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
-from nearwise.model.meta import Object, ObjectMeta
 from nearwise.model.validation.fields import Errors, forbidden, invalid
 from nearwise.server.kinds.plain import at, each, filled, inside
 from nearwise.server.objects.stored import Decoded
@@ -16,26 +13,6 @@ NAMESPACE_FINALIZER: Final = "kubernetes"
 """What keeps a namespace until everything in it is gone."""
 
 _NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
-
-
-class ConfigMap(Object, frozen=True):
-    """Configuration as text and bytes (base64)."""
-
-    api_version: str = ""
-    kind: str = ""
-    metadata: ObjectMeta = ObjectMeta()
-    data: dict[str, str] = msgspec.field(default_factory=dict)
-    binary_data: dict[str, str] = msgspec.field(default_factory=dict)
-    immutable: bool | None = None
-
-
-class ServiceAccount(Object, frozen=True):
-    """An identity that pods run as; of it only what decides how it is stored."""
-
-    api_version: str = ""
-    kind: str = ""
-    metadata: ObjectMeta = ObjectMeta()
-    automount_service_account_token: bool | None = None
 
 
 def with_node_defaults(node: Decoded) -> Decoded:

@@ -62,9 +62,7 @@ def _port(path: str, port: EndpointsPort, *, needs_name: bool) -> Errors:
     elif needs_name:
         found.append(required(f"{path}.name"))
     if not 1 <= port.port <= 65535:
-        found.append(
-            invalid(f"{path}.port", port.port, "must be between 1 and 65535, inclusive")
-        )
+        found.append(invalid(f"{path}.port", port.port, "must be between 1 and 65535, inclusive"))
     found += one_of(f"{path}.protocol", port.protocol, PROTOCOLS)
     if port.app_protocol is not None:
         found += checked(f"{path}.appProtocol", port.app_protocol, names.qualified_name)

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from nearwise.model import versions
 from nearwise.model.validation.fields import Errors, invalid, required
 from nearwise.server.kinds.plain import at
 from nearwise.server.objects.stored import Decoded
-
-
-class Event(versions.EventsEvent, frozen=True):
-    """An Event of ``events.k8s.io/v1``, under the name that Kubernetes has for it."""
-
 
 _NAMES: Final = {
     "count": "deprecatedCount",

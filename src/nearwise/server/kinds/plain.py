@@ -52,12 +52,3 @@ def at(given: Any, *path: str) -> Any:
             return None
         given = given.get(name)
     return given
-
-
-def without_nulls(value: Any) -> Any:
-    """Return a value without nulls: in what a client sends they mean that nothing is given."""
-    if isinstance(value, dict):
-        return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
-    if isinstance(value, list):
-        return [without_nulls(inner) for inner in value]
-    return value

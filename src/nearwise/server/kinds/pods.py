@@ -129,10 +129,7 @@ def _with_requests(container: Decoded) -> Decoded:
 
 
 def admitted(pod: Decoded, node: Decoded | None) -> Decoded:
-    """Return the new pod with what admission adds: priority, tolerations, labels of its node.
-
-    The labels are those of the node it is assigned to, if it is (KEP-4742).
-    """
+    """Return the new pod with what admission adds: priority, tolerations, labels of its node."""
     tolerations = list(at(pod, "spec", "tolerations") or [])
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
         if not any(_covers(one, key) for one in tolerations):
@@ -149,12 +146,17 @@ def admitted(pod: Decoded, node: Decoded | None) -> Decoded:
         preemptionPolicy="PreemptLowerPriority",
         priority=0,
     )
+    return with_places({**pod, "spec": spec}, node)
+
+
+def with_places(pod: Decoded, node: Decoded | None) -> Decoded:
+    """Return the pod with the labels of its node that say where it is (KEP-4742)."""
+    labels = at(node, "metadata", "labels") or {}
+    places = {name: labels[name] for name in (ZONE, _REGION) if name in labels}
+    if not places:
+        return pod
     metadata = pod["metadata"]
-    places = at(node, "metadata", "labels") or {}
-    places = {name: places[name] for name in (ZONE, _REGION) if name in places}
-    if places:
-        metadata = {**metadata, "labels": {**metadata.get("labels", {}), **places}}
-    return {**pod, "metadata": metadata, "spec": spec}
+    return {**pod, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **places}}}
 
 
 def started(pod: Decoded) -> Decoded:

@@ -7,62 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
-from nearwise.model.core import PodSpec
-from nearwise.model.meta import Int32, Object, ObjectMeta
 from nearwise.model.validation.fields import Errors, invalid, required
 from nearwise.server.kinds.plain import Change, at, each, filled, inside
 from nearwise.server.kinds.pods import container_errors, with_spec_defaults
 from nearwise.server.objects.stored import Decoded
-
-
-class LabelSelector(Object, frozen=True):
-    """Which pods belong to a workload; of it only the labels are read."""
-
-    match_labels: dict[str, str] = msgspec.field(default_factory=dict)
-
-
-class PodTemplate(Object, frozen=True):
-    """What the pods of a workload look like."""
-
-    metadata: ObjectMeta = ObjectMeta()
-    spec: PodSpec = PodSpec()
-
-
-class WorkloadSpec(Object, frozen=True):
-    """What all workloads have in common."""
-
-    replicas: Int32 | None = None
-    selector: LabelSelector | None = None
-    template: PodTemplate = PodTemplate()
-
-
-class Workload(Object, frozen=True):
-    """A workload of any kind, as far as it must be well formed to be stored."""
-
-    api_version: str = ""
-    kind: str = ""
-    metadata: ObjectMeta = ObjectMeta()
-    spec: WorkloadSpec = WorkloadSpec()
-    status: dict[str, object] = msgspec.field(default_factory=dict)
-
-
-class Deployment(Workload, frozen=True):
-    """Pods that are replaced bit by bit when their template changes."""
-
-
-class ReplicaSet(Workload, frozen=True):
-    """So and so many equal pods."""
-
-
-class StatefulSet(Workload, frozen=True):
-    """Pods with names that stay."""
-
-
-class DaemonSet(Workload, frozen=True):
-    """A pod on every node."""
-
 
 _REVISIONS: Final = 10
 

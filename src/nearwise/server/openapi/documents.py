@@ -1,8 +1,8 @@
 """The documents as they are served: made once, when first asked for, and kept.
 
-kubectl from 1.27 on asks ``/openapi/v3`` for an index and then for the one group version it
-needs, in JSON. It asks ``/openapi/v2`` only of servers that lack the former, and then in protobuf
-alone, which is not to be had here: 406 Not Acceptable is the answer it understands.
+kubectl 1.36 asks ``/openapi/v3`` for an index and then for the one group version it needs, in JSON.
+It asks ``/openapi/v2`` only of servers that lack the former, and then in protobuf alone, which is
+not to be had here: 406 Not Acceptable is the answer it understands.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ the text of the one above::
       protocol string SCTP|TCP|UDP =TCP - Transport protocol.
 
 ``!`` marks a field that is required. A type is ``bool``, ``byte``, ``int32``, ``int64``,
-``string`` or another definition, ``[...]`` a list, ``{...}`` a map with text for keys. Between
-type and description: the values there are (``A|B``), the default (``=A``), and how two values
-are made one:
+``string`` or another definition, ``[...]`` a list, ``{...}`` a map from text to plain values (the
+API has no maps to objects). Between type and description: the values there are (``A|B``), the
+default (``=A``), and how two values are made one:
 
 ``map:port,protocol``
     Server-side apply takes the list for a map, by these fields of its items.
@@ -163,8 +163,11 @@ def _field(line: str, package: str, defined: Iterable[str]) -> tuple[str, Field]
             merge_key = merge_key or rest or (keys[0] if keys else "")
         else:
             raise ValueError(f"{fact!r} says nothing of a field: {line}")
+    full_name = _full_name(type_name, package, defined)
+    if many == "map" and full_name in defined:
+        raise ValueError(f"{name} is a map to objects: make it a list")
     return name, Field(
-        type=_full_name(type_name, package, defined),
+        type=full_name,
         description=description,
         many=many,
         required=bool(required),

@@ -49,5 +49,5 @@ def _within(field: Field, value: Any, path: str) -> Iterator[str]:
         for index, item in enumerate(value if isinstance(value, list) else ()):
             if isinstance(item, dict):
                 yield from _unknown(definition, item, f"{path}[{index}].")
-    elif isinstance(value, dict) and not field.many:
+    elif isinstance(value, dict):
         yield from _unknown(definition, value, f"{path}.")

@@ -70,7 +70,7 @@ def table(
         "kind": "Table",
         "apiVersion": _VERSION,
         "metadata": list_metadata,
-        "columnDefinitions": msgspec.to_builtins(layout.columns),
+        "columnDefinitions": [msgspec.to_builtins(column) for column in layout.columns],
         "rows": [_row(layout, obj, now, include_object) for obj in shown],
     }
 

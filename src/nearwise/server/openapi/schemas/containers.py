@@ -51,27 +51,27 @@ EnvVarSource: Where the value of an environment variable comes from.
   resourceFieldRef ResourceFieldSelector - A resource of a container.
   secretKeyRef SecretKeySelector - A key of a Secret.
 
-ConfigMapKeySelector atomic: A key of a ConfigMap.
+ConfigMapKeySelector atomic: One value of a ConfigMap.
   key! string - The key.
   name string - Name of the ConfigMap.
   optional bool - Whether it may be missing.
 
-SecretKeySelector atomic: A key of a Secret.
+SecretKeySelector atomic: One value of a Secret.
   key! string - The key.
   name string - Name of the Secret.
   optional bool - Whether it may be missing.
 
-FileKeySelector atomic: A key in a file of a volume.
+FileKeySelector atomic: One value in a file of a volume.
   key! string - The key.
   optional bool - Whether it may be missing.
   path! string - The file, in the volume.
   volumeName! string - The volume.
 
-ObjectFieldSelector atomic: A field of the pod.
+ObjectFieldSelector atomic: One field of the pod itself.
   apiVersion string - API version in which the field is named. Default v1.
   fieldPath! string - The field.
 
-ResourceFieldSelector atomic: A resource of a container.
+ResourceFieldSelector atomic: One resource of a container.
   containerName string - The container.
   divisor Quantity - In what unit.
   resource! string - The resource: limits.cpu, say.

@@ -36,10 +36,10 @@ NodeSpec: How a node is to be used.
   taints [Taint] - What keeps pods away that do not tolerate it.
   unschedulable bool - Whether no new pods are put on it.
 
-NodeConfigSource: No longer used.
+NodeConfigSource: No longer used: where settings of the kubelet are.
   configMap ConfigMapNodeConfigSource - No longer used.
 
-ConfigMapNodeConfigSource: No longer used.
+ConfigMapNodeConfigSource: No longer used: a ConfigMap with settings of the kubelet.
   kubeletConfigKey! string - Key in the ConfigMap.
   name! string - Name of the ConfigMap.
   namespace! string - Namespace of the ConfigMap.
@@ -80,13 +80,13 @@ NodeCondition: One aspect of how a node fares.
   status! string - True, False or Unknown.
   type! string - Which aspect: Ready, MemoryPressure, ...
 
-NodeConfigStatus: No longer used.
+NodeConfigStatus: No longer used: which settings the kubelet has.
   active NodeConfigSource - No longer used.
   assigned NodeConfigSource - No longer used.
   error string - No longer used.
   lastKnownGood NodeConfigSource - No longer used.
 
-NodeDaemonEndpoints: Ports of what runs on the node itself.
+NodeDaemonEndpoints: Where programs of the node listen.
   kubeletEndpoint DaemonEndpoint - Where the kubelet listens.
 
 DaemonEndpoint: A port on the node.

@@ -114,7 +114,7 @@ PodResourceClaimStatus: A claim on devices.
   name! string - What it is called in the pod.
   resourceClaimName string - The ResourceClaim that was made for it.
 
-PodExtendedResourceClaimStatus: Devices behind extended resources.
+PodExtendedResourceClaimStatus: A claim that was made for extended resources.
   requestMappings! [ContainerExtendedResourceRequest] - Which request is whose.
   resourceClaimName! string - The ResourceClaim that was made for them.
 

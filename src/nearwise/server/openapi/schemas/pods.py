@@ -171,7 +171,7 @@ AppArmorProfile: An AppArmor profile.
   localhostProfile string - Name of a profile on the node, for Localhost.
   type! string Localhost|RuntimeDefault|Unconfined - Which one.
 
-SeccompProfile: Which system calls are allowed.
+SeccompProfile: A list of system calls that are allowed.
   localhostProfile string - File of a profile on the node, for Localhost.
   type! string Localhost|RuntimeDefault|Unconfined - Which profile.
 
@@ -181,7 +181,7 @@ SELinuxOptions: An SELinux label.
   type string - Its type.
   user string - Its user.
 
-WindowsSecurityContextOptions: Settings for Windows.
+WindowsSecurityContextOptions: Rights that only Windows knows.
   gmsaCredentialSpec string - Managed service account, written out.
   gmsaCredentialSpecName string - Managed service account, by name.
   hostProcess bool - Whether containers run as processes of the node.

@@ -49,7 +49,7 @@ ServicePort: A port the service is reached at.
 SessionAffinityConfig: Details of session affinity.
   clientIP ClientIPConfig - Affinity by the client's address.
 
-ClientIPConfig: Affinity by the client's address.
+ClientIPConfig: Details of affinity by address.
   timeoutSeconds int32 - Seconds for which a client keeps its endpoint. Default 10800.
 
 ServiceStatus: What became of the service.

@@ -67,12 +67,12 @@ EmptyDirVolumeSource: An empty directory.
   medium string - Memory, or empty for a disk of the node.
   sizeLimit Quantity - How much may be in it.
 
-HostPathVolumeSource: A path on the node.
+HostPathVolumeSource: A file or directory of the node.
   path! string - The path.
   type string |BlockDevice|CharDevice|Directory|DirectoryOrCreate|File|FileOrCreate|Socket - What
     has to be there; empty for no check.
 
-ImageVolumeSource: Contents of a container image.
+ImageVolumeSource: A container image to mount.
   pullPolicy string Always|IfNotPresent|Never - When the image is pulled.
   reference string - The image.
 
@@ -90,11 +90,11 @@ PersistentVolumeClaimTemplate: What a claim is made from.
   metadata ObjectMeta - Labels and annotations of the claim.
   spec! PersistentVolumeClaimSpec - What is claimed.
 
-PersistentVolumeClaimVolumeSource: A claim that is there.
+PersistentVolumeClaimVolumeSource: The storage behind a claim.
   claimName! string - Name of the claim.
   readOnly bool - Whether it is read-only. Default false.
 
-ProjectedVolumeSource: Several sources in one directory.
+ProjectedVolumeSource: A directory with files of several sources.
   defaultMode int32 - Mode of the files. Default 0644.
   sources [VolumeProjection] - The sources.
 
@@ -106,7 +106,7 @@ VolumeProjection: One of several sources.
   secret SecretProjection - A Secret.
   serviceAccountToken ServiceAccountTokenProjection - A token of the pod's ServiceAccount.
 
-ClusterTrustBundleProjection: Certificates to trust.
+ClusterTrustBundleProjection: Certificates to trust, as a file.
   labelSelector LabelSelector - Which bundles of the signer.
   name string - Name of one bundle.
   optional bool - Whether it may be missing.
@@ -121,7 +121,7 @@ ConfigMapProjection: A ConfigMap as files.
 DownwardAPIProjection: Fields of the pod as files.
   items [DownwardAPIVolumeFile] - The files.
 
-PodCertificateProjection: A certificate for the pod.
+PodCertificateProjection: A certificate and its key, as files.
   certificateChainPath string - File for the certificates.
   credentialBundlePath string - File for key and certificates.
   keyPath string - File for the key.
@@ -135,17 +135,17 @@ SecretProjection: A Secret as files.
   name string - Name of the Secret.
   optional bool - Whether it may be missing.
 
-ServiceAccountTokenProjection: A token of the pod's ServiceAccount.
+ServiceAccountTokenProjection: A token, as a file.
   audience string - For whom it is. Default: the API server.
   expirationSeconds int64 - Seconds it is valid. Default 3600.
   path! string - The file, in the volume.
 
-NFSVolumeSource: NFS.
+NFSVolumeSource: A directory of an NFS server.
   path! string - Path on the server.
   readOnly bool - Whether it is read-only. Default false.
   server! string - The server.
 
-ISCSIVolumeSource: iSCSI disk.
+ISCSIVolumeSource: A disk reached over iSCSI.
   chapAuthDiscovery bool - Whether discovery is authenticated.
   chapAuthSession bool - Whether sessions are authenticated.
   fsType string - File system.
@@ -158,7 +158,7 @@ ISCSIVolumeSource: iSCSI disk.
   secretRef LocalObjectReference - Secret to authenticate with.
   targetPortal! string - Address of the target.
 
-FCVolumeSource: Fibre Channel disk.
+FCVolumeSource: A disk reached over Fibre Channel.
   fsType string - File system.
   lun int32 - Number of the disk.
   readOnly bool - Whether it is read-only. Default false.
@@ -282,7 +282,7 @@ PersistentVolumeClaim: A claim on storage.
   spec PersistentVolumeClaimSpec - What is claimed.
   status PersistentVolumeClaimStatus - What was given.
 
-PersistentVolumeClaimSpec: What is claimed.
+PersistentVolumeClaimSpec: A wish for storage.
   accessModes [string] - ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod.
   dataSource TypedLocalObjectReference - What it is filled with: a snapshot or another claim.
   dataSourceRef TypedObjectReference - The same, for all kinds of sources.
@@ -297,7 +297,7 @@ VolumeResourceRequirements: How much storage.
   limits {Quantity} - The most.
   requests {Quantity} - The least.
 
-PersistentVolumeClaimStatus: What was given.
+PersistentVolumeClaimStatus: What became of a claim.
   accessModes [string] - How it can be used.
   allocatedResourceStatuses {string} granular - How a change of size goes.
   allocatedResources {Quantity} - What is being set aside.
@@ -315,7 +315,7 @@ PersistentVolumeClaimCondition: One aspect of a claim.
   status! string - True, False or Unknown.
   type! string - Which aspect.
 
-ModifyVolumeStatus: How a change of settings goes.
+ModifyVolumeStatus: A change of the settings of the driver.
   status! string InProgress|Infeasible|Pending - Where it is.
   targetVolumeAttributesClassName string - The settings wanted.
 """

@@ -8,7 +8,7 @@ Deployment: Keeps a number of equal pods running and replaces them step by step 
   spec DeploymentSpec - Which pods, how many, and how they are replaced.
   status DeploymentStatus - How far it is.
 
-DeploymentSpec: Which pods, how many, and how they are replaced.
+DeploymentSpec: What a Deployment is to keep running.
   minReadySeconds int32 - Seconds a pod must be ready before it counts as available. Default 0.
   paused bool - Whether changes of the template wait.
   progressDeadlineSeconds int32 - Seconds without progress after which it has failed. Default 600.
@@ -18,7 +18,7 @@ DeploymentSpec: Which pods, how many, and how they are replaced.
   strategy DeploymentStrategy retainKeys - How pods are replaced.
   template! PodTemplateSpec - What the pods are made from.
 
-DeploymentStrategy: How pods are replaced.
+DeploymentStrategy: A way to replace the pods of a Deployment.
   rollingUpdate RollingUpdateDeployment - Details of RollingUpdate.
   type string Recreate|RollingUpdate - Recreate: all at once. RollingUpdate (default): by and by.
 
@@ -50,7 +50,7 @@ ReplicaSet: Keeps a number of equal pods running. Mostly made by a Deployment.
   spec ReplicaSetSpec - Which pods, and how many.
   status ReplicaSetStatus - How far it is.
 
-ReplicaSetSpec: Which pods, and how many.
+ReplicaSetSpec: What a ReplicaSet is to keep running.
   minReadySeconds int32 - Seconds a pod must be ready before it counts as available. Default 0.
   replicas int32 - How many pods. Default 1.
   selector! LabelSelector - Which pods are its own. Must fit the template; cannot be changed.
@@ -77,14 +77,14 @@ DaemonSet: Keeps one pod on each of the nodes it is meant for.
   spec DaemonSetSpec - Which pods, and how they are replaced.
   status DaemonSetStatus - How far it is.
 
-DaemonSetSpec: Which pods, and how they are replaced.
+DaemonSetSpec: What a DaemonSet is to keep running.
   minReadySeconds int32 - Seconds a pod must be ready before it counts as available. Default 0.
   revisionHistoryLimit int32 - How many old versions to keep. Default 10.
   selector! LabelSelector - Which pods are its own. Must fit the template; cannot be changed.
   template! PodTemplateSpec - What the pods are made from, and on which nodes they are meant to be.
   updateStrategy DaemonSetUpdateStrategy - How pods are replaced.
 
-DaemonSetUpdateStrategy: How pods are replaced.
+DaemonSetUpdateStrategy: A way to replace the pods of a DaemonSet.
   rollingUpdate RollingUpdateDaemonSet - Details of RollingUpdate.
   type string OnDelete|RollingUpdate - OnDelete: when somebody deletes them. RollingUpdate
     (default): by and by.
@@ -117,7 +117,7 @@ StatefulSet: Keeps a number of pods running that have a name and storage of thei
   spec StatefulSetSpec - Which pods, how many, and how they are replaced.
   status StatefulSetStatus - How far it is.
 
-StatefulSetSpec: Which pods, how many, and how they are replaced.
+StatefulSetSpec: What a StatefulSet is to keep running.
   minReadySeconds int32 - Seconds a pod must be ready before it counts as available. Default 0.
   ordinals StatefulSetOrdinals - How the pods are numbered.
   persistentVolumeClaimRetentionPolicy StatefulSetPersistentVolumeClaimRetentionPolicy - What
@@ -131,14 +131,14 @@ StatefulSetSpec: Which pods, how many, and how they are replaced.
   updateStrategy StatefulSetUpdateStrategy - How pods are replaced.
   volumeClaimTemplates [PersistentVolumeClaim] - Claims made for each pod.
 
-StatefulSetOrdinals: How the pods are numbered.
+StatefulSetOrdinals: Numbers of pods.
   start int32 - Number of the first one. Default 0.
 
 StatefulSetPersistentVolumeClaimRetentionPolicy: What becomes of claims.
   whenDeleted string - When the StatefulSet is deleted: Retain (default) or Delete.
   whenScaled string - When it is made smaller: Retain (default) or Delete.
 
-StatefulSetUpdateStrategy: How pods are replaced.
+StatefulSetUpdateStrategy: A way to replace the pods of a StatefulSet.
   rollingUpdate RollingUpdateStatefulSetStrategy - Details of RollingUpdate.
   type string OnDelete|RollingUpdate - OnDelete: when somebody deletes them. RollingUpdate
     (default): from the last to the first.
@@ -179,10 +179,10 @@ Scale: The number of pods of something, in a form that is the same for all kinds
   spec ScaleSpec - How many are wanted.
   status ScaleStatus - How many there are.
 
-ScaleSpec: How many are wanted.
+ScaleSpec: A number of pods that is wanted.
   replicas int32 - The number.
 
-ScaleStatus: How many there are.
+ScaleStatus: A number of pods that there are.
   replicas! int32 - The number.
   selector string - Label selector of the pods.
 """

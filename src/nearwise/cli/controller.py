@@ -1,0 +1,295 @@
+"""``nearwise controller``: write EndpointSlices on a cluster."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import click
+
+from nearwise.cli.config import ENVIRONMENT, config_option
+from nearwise.cli.logs import LEVELS, LogFormat, begin_logs
+
+if TYPE_CHECKING:
+    from nearwise.client.kubeconfig import Access
+    from nearwise.controllers.process import Ending, Settings
+
+_SLICES: Final = "endpointslice-controller"
+_MIRRORING: Final = "endpointslice-mirroring-controller"
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class Listen(NamedTuple):
+    """Where health and metrics are served; an empty host means all addresses."""
+
+    host: str
+    port: int
+
+
+def _seconds(_context: click.Context, _option: click.Parameter, text: str) -> float:
+    """Read a duration as Kubernetes' flags have it; a number without a unit means seconds."""
+    if re.fullmatch(r"\d+(\.\d+)?", text):
+        return float(text)
+    parts = re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h)", text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise click.BadParameter(f"{text!r} is not a duration such as 500ms, 15s or 1m30s")
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+def _address(_context: click.Context, _option: click.Parameter, text: str) -> Listen | None:
+    if text == "off":
+        return None
+    match = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^\[\]:]*)):(\d{1,5})", text)
+    if match is None or int(match[3]) > 65535:
+        raise click.BadParameter(
+            f"{text!r} is not an address such as 127.0.0.1:10268, [::1]:10268 or :10268"
+        )
+    return Listen(match[1] or match[2], int(match[3]))
+
+
+def _names(_context: click.Context, _option: click.Parameter, text: str) -> frozenset[str]:
+    names = frozenset(filter(None, (name.strip() for name in text.split(","))))
+    unknown = sorted(names - {_SLICES, _MIRRORING})
+    if unknown or not names:
+        what = f"there is no controller {unknown[0]!r}" if unknown else "nothing is to run"
+        raise click.BadParameter(f"{what}; there are {_SLICES} and {_MIRRORING}")
+    return names
+
+
+def _name(_context: click.Context, _option: click.Parameter, text: str) -> str:
+    from nearwise.model.names import dns_subdomain
+
+    if complaints := dns_subdomain(text):
+        raise click.BadParameter(f"{text!r}: {complaints[0]}")
+    return text
+
+
+def _duration(
+    name: str, default: str, text: str
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(
+        name, metavar="DURATION", default=default, show_default=True, callback=_seconds, help=text
+    )
+
+
+@click.command("controller", context_settings=ENVIRONMENT)
+@config_option()
+@click.option("--kubeconfig", metavar="FILE", help="Kubeconfig to use.")
+@click.option("--context", metavar="NAME", help="Context of the kubeconfig to use.")
+@click.option(
+    "--controllers",
+    metavar="NAMES",
+    default=f"{_SLICES},{_MIRRORING}",
+    show_default=True,
+    callback=_names,
+    help="Which to run, with commas between them.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 50),
+    default=5,
+    show_default=True,
+    help="How many services are worked on at once.",
+)
+@click.option(
+    "--max-endpoints-per-slice",
+    type=click.IntRange(1, 1000),
+    default=100,
+    show_default=True,
+    help="How many endpoints a slice holds at most.",
+)
+@_duration(
+    "--endpointslice-updates-batch-period",
+    "0s",
+    "How long a change of a pod waits for others, so that they cost one write.",
+)
+@click.option(
+    "--overload-threshold",
+    type=click.FloatRange(0, 10),
+    default=0.2,
+    show_default=True,
+    help="How much more than its fair share an endpoint may get by hints of CPU share.",
+)
+@click.option(
+    "--mirroring-workers",
+    type=click.IntRange(1, 50),
+    default=5,
+    show_default=True,
+    help="How many Endpoints are mirrored at once.",
+)
+@click.option(
+    "--mirroring-max-endpoints-per-subset",
+    type=click.IntRange(1, 1000),
+    default=1000,
+    show_default=True,
+    help="How many addresses of a subset are mirrored at most.",
+)
+@_duration(
+    "--mirroring-endpointslice-updates-batch-period",
+    "0s",
+    "How long somebody else's change of a mirror waits for others; a second at least.",
+)
+@click.option(
+    "--leader-elect/--no-leader-elect",
+    default=True,
+    show_default=True,
+    help="Work only while this replica holds the lease; without it, run one replica only.",
+)
+@_duration(
+    "--leader-elect-lease-duration", "15s", "How long others wait for a leader that is silent."
+)
+@_duration("--leader-elect-renew-deadline", "10s", "How long a leader leads on without renewing.")
+@_duration("--leader-elect-retry-period", "2s", "How often the lease is renewed, and looked at.")
+@click.option(
+    "--leader-elect-resource-name",
+    metavar="NAME",
+    default="nearwise-controller",
+    show_default=True,
+    callback=_name,
+    help="Name of the lease.",
+)
+@click.option(
+    "--leader-elect-resource-namespace",
+    metavar="NAME",
+    default="kube-system",
+    show_default=True,
+    callback=_name,
+    help="Namespace of the lease.",
+)
+@click.option(
+    "--metrics-address",
+    metavar="ADDRESS",
+    default="127.0.0.1:10268",
+    show_default=True,
+    callback=_address,
+    help="Where health and metrics are served; :PORT for all addresses, or off.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(LEVELS),
+    default="info",
+    show_default=True,
+    help="What is logged at least.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice([str(each) for each in LogFormat]),
+    default=str(LogFormat.TEXT),
+    show_default=True,
+    help="How a line of the log looks.",
+)
+def command(
+    *,
+    kubeconfig: str | None,
+    context: str | None,
+    metrics_address: Listen | None,
+    log_level: str,
+    log_format: str,
+    **options: Any,
+) -> None:
+    """Write the EndpointSlices of a cluster, in place of Kubernetes' own controllers.
+
+    Runs until it is told to stop (SIGTERM or Ctrl-C), or until the lease is lost. Without a
+    kubeconfig, in a pod, it uses the service account of the pod. Where kube-controller-manager
+    does this work, turn it off there first: two who write take endpoints from each other.
+
+    Every option can also come from an environment variable: NEARWISE_WORKERS for --workers, and
+    so on. The command line wins over the environment, and the environment over --config.
+
+    Exits with 0 when it was told to stop, and with 1 when the lease is lost: start it again.
+    """
+    import asyncio
+
+    from nearwise.client.kubeconfig import find_access
+    from nearwise.controllers.process import Ending
+
+    settings = _settings(**options)
+    access = find_access(kubeconfig, context)
+    begin_logs(log_level, LogFormat(log_format))
+    if asyncio.run(_run(access, settings, metrics_address)) is Ending.LOST:
+        raise click.ClickException("the lease is lost, and another replica may lead by now")
+
+
+def _settings(
+    *,
+    controllers: frozenset[str],
+    workers: int,
+    max_endpoints_per_slice: int,
+    endpointslice_updates_batch_period: float,
+    overload_threshold: float,
+    mirroring_workers: int,
+    mirroring_max_endpoints_per_subset: int,
+    mirroring_endpointslice_updates_batch_period: float,
+    leader_elect: bool,
+    leader_elect_lease_duration: float,
+    leader_elect_renew_deadline: float,
+    leader_elect_retry_period: float,
+    leader_elect_resource_name: str,
+    leader_elect_resource_namespace: str,
+) -> Settings:
+    from nearwise.controllers.process import (
+        ElectionSettings,
+        MirroringSettings,
+        Settings,
+        SlicesSettings,
+    )
+    from nearwise.machinery.batching import Batching
+    from nearwise.machinery.election import Timing
+    from nearwise.slices.reconcile import Rules
+
+    if leader_elect_lease_duration != int(leader_elect_lease_duration):
+        raise click.UsageError("--leader-elect-lease-duration: a lease has whole seconds")
+    try:
+        timing = Timing(
+            int(leader_elect_lease_duration), leader_elect_renew_deadline, leader_elect_retry_period
+        )
+    except ValueError as error:
+        raise click.UsageError(f"--leader-elect: {error}") from None
+    slices = SlicesSettings(
+        workers,
+        Rules(max_endpoints_per_slice, overload_threshold),
+        Batching(endpointslice_updates_batch_period),
+    )
+    mirroring = MirroringSettings(
+        mirroring_workers,
+        mirroring_max_endpoints_per_subset,
+        Batching(mirroring_endpointslice_updates_batch_period),
+    )
+    lease = (leader_elect_resource_namespace, leader_elect_resource_name)
+    return Settings(
+        slices=slices if _SLICES in controllers else None,
+        mirroring=mirroring if _MIRRORING in controllers else None,
+        election=ElectionSettings(lease, timing) if leader_elect else None,
+    )
+
+
+async def _run(access: Access, settings: Settings, address: Listen | None) -> Ending:
+    import asyncio
+    import signal
+    from contextlib import AsyncExitStack
+    from urllib.parse import urlsplit
+
+    from nearwise.client.cluster import LiveCluster
+    from nearwise.controllers.process import Process
+    from nearwise.controllers.serving import Pages, serving
+    from nearwise.controllers.surroundings import real_surroundings
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def ask_to_stop() -> None:
+        stop.set()
+        for each in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(each)  # a second one ends it at once
+
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, ask_to_stop)
+    async with AsyncExitStack() as stack:
+        cluster = await stack.enter_async_context(LiveCluster(access))
+        host = urlsplit(access.server).netloc
+        process = Process(cluster, settings, real_surroundings(), host)
+        if address is not None:
+            pages = Pages(process.registry, process.checks)
+            await stack.enter_async_context(serving(pages, address.host or None, address.port))
+        return await process.run(stop)

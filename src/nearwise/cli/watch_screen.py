@@ -1,0 +1,89 @@
+"""Changes of an answer as they are printed: a line each, for people or for machines.
+
+Law: layout only. Why something changed is told by reasons, in the sentences of the catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, tzinfo
+from typing import Final
+
+from nearwise.cli.explain_screen import apart, how, print_answer
+from nearwise.cli.output import Colour, Painted, Text, has_unicode, print_json_line, print_line
+from nearwise.insight.changes import Change, Move, Way
+from nearwise.insight.explanation import Explanation, Part
+from nearwise.model.reasons import Level
+
+_MOVES: Final = 4  # told in a line
+_NODES: Final = 3  # of a zone, called by name
+_COLOURS: Final = {Level.WARNING: Colour.YELLOW, Level.ERROR: Colour.RED}
+
+
+def print_first(found: Explanation, *, wide: bool) -> None:
+    """Print the answer as it is in the beginning."""
+    print_answer(found, wide=wide)
+    print_line()
+
+
+def print_change(when: str, what: Change, found: Explanation, zone: tzinfo | None = None) -> None:
+    """Print a change of the answer on one line. Without a time zone, it is that of this machine."""
+    parts: list[Part | Move] = [*found.parts, *what.moves]
+    moves = [_move(move, apart(move, parts), found.origin) for move in what.moves[:_MOVES]]
+    if more := len(what.moves) - len(moves):
+        moves.append(f"and {more} more")
+    line: list[Text] = [Painted(local(when, zone), Colour.DIM), "  ", "; ".join(moves)]
+    for number, why in enumerate(what.reasons):
+        line.append("; " if number else ", because ")
+        colour = _COLOURS.get(why.level)
+        line.append(Painted(why.text, colour) if colour else why.text)
+    print_line(*line)
+
+
+def print_first_json(when: str, found: Explanation, zone: tzinfo | None = None) -> None:
+    """Print the answer as it is in the beginning as JSON on one line."""
+    print_json_line("Explanation", found, time=local(when, zone))
+
+
+def print_change_json(when: str, what: Change, zone: tzinfo | None = None) -> None:
+    """Print a change of the answer as JSON on one line."""
+    print_json_line("ExplanationChange", what, time=local(when, zone))
+
+
+def local(when: str, zone: tzinfo | None = None) -> str:
+    """Return a time as it is here, to the second, with its distance from UTC (RFC 3339)."""
+    return datetime.fromisoformat(when).astimezone(zone).isoformat(timespec="seconds")
+
+
+# --- One move ---------------------------------------------------------------------------------
+
+
+def _move(move: Move, part: str, origin: str) -> str:
+    before, after = _way(move.before, "new"), _way(move.after, "gone")
+    others = ", others than before" if before == after else ""
+    arrow = "→" if has_unicode() else "->"
+    return f"{part} {_whom(move, origin)}: {before} {arrow} {after}{others}".lstrip()
+
+
+def _way(way: Way | None, nothing: str) -> str:
+    if way is None:
+        return nothing
+    if not way.endpoints:
+        return how(way.mode, way.fate)
+    plural = "" if way.endpoints == 1 else "s"
+    return f"{way.mode} ({way.endpoints} endpoint{plural})"
+
+
+def _whom(move: Move, origin: str) -> str:
+    """Say which clients these are, in as few words as will do."""
+    if move.everybody:
+        return origin or "all clients"
+    return ", ".join(_of_zone(move, zone, nodes) for zone, nodes in move.nodes.items())
+
+
+def _of_zone(move: Move, zone: str, nodes: Sequence[str]) -> str:
+    if zone in move.zones:
+        return zone or "clients without a zone"
+    if len(nodes) <= _NODES:
+        return ", ".join(nodes)
+    return f"{len(nodes)} nodes of {zone or 'no zone'}"

@@ -1,0 +1,231 @@
+"""Objects from files into the store of an API server.
+
+Law: an object that has a uid was stored by an API server before, and is stored as it was there:
+uid, times, status, cluster addresses, and that it is being deleted. So what refers to it still
+does, and the controllers find the slices and hints that were there. Any other object is created
+as a client would, and its status set. What cannot be served is counted and left out.
+
+References to owners that did not come along are left out too, if they are of a kind that is
+served: the garbage collector would take whoever has only such owners.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from nearwise.machinery.changes import Create, Key
+from nearwise.machinery.reading import Reading
+from nearwise.model import documents
+from nearwise.model.errors import InputError
+from nearwise.model.validation.bodies import BadBody
+from nearwise.server.allocation import CLUSTER_NETWORKS
+from nearwise.server.api import Api
+from nearwise.server.deleting import timestamp
+from nearwise.server.kinds import completed, to_stored
+from nearwise.server.kinds.plain import at, each, filled, inside
+from nearwise.server.objects.bodies import Sent
+from nearwise.server.objects.stored import Decoded, decode, encoder
+from nearwise.server.options import Patch, PatchType, Strictness, WriteOptions
+from nearwise.server.resources import NAMESPACES, NODES, PODS, RESOURCES, SERVICES, Address
+from nearwise.server.statuses import Refusal
+from nearwise.store import Store
+
+_BY_KIND: Final = {(each.api_version, each.kind): each for each in RESOURCES}
+_FIRST: Final = (NAMESPACES, NODES)  # the others look at them
+_OPTIONS: Final = WriteOptions(strictness=Strictness.IGNORE)
+_NETWORKS: Final = {4: CLUSTER_NETWORKS[0], 6: "fd00:10:96::/112"}
+
+
+class Loaded(NamedTuple):
+    """What became of the objects of a dump, by kind."""
+
+    stored: Counter[str]
+    there: Counter[str]
+    """There were such objects in the store already; these stay."""
+    left_out: Counter[str]
+
+
+def objects_in(data: bytes, source: str) -> Iterator[Decoded]:
+    """Yield the objects of a file: JSON, YAML, several documents, lists in lists, gzip.
+
+    Raises InputError for what is broken.
+    """
+    for document in documents.read(data, source):
+        content = document.content
+        if isinstance(content, msgspec.Raw):
+            content = msgspec.json.decode(content)
+        yield from _flat(content, "", "")
+
+
+def _flat(content: object, api_version: str, kind: str) -> Iterator[Decoded]:
+    if isinstance(content, list):
+        for one in content:
+            yield from _flat(one, "", "")
+    elif isinstance(content, dict):
+        api_version = content.get("apiVersion") or api_version
+        kind = content.get("kind") or kind
+        items = content.get("items")
+        if kind.endswith("List") and isinstance(items, list):
+            for one in items:
+                yield from _flat(one, api_version, kind.removesuffix("List"))
+        elif isinstance(content.get("metadata"), dict):
+            yield {**content, "apiVersion": api_version, "kind": kind}
+
+
+def networks_for(objects: Iterable[Decoded], stored: Reading) -> tuple[str, ...]:
+    """Return the networks to which the cluster addresses of all services belong.
+
+    Without any, the one that clusters have by default.
+    """
+    found: dict[int, list[ipaddress.IPv4Address | ipaddress.IPv6Address]] = {}
+    specs = [at(obj, "spec") for obj in objects if obj["kind"] == SERVICES.kind]
+    specs += [decode(entry.value)["spec"] for entry in stored.page(SERVICES.storage).entries]
+    for spec in specs:
+        for text in at(spec, "clusterIPs") or filter(None, [at(spec, "clusterIP")]):
+            try:
+                address = ipaddress.ip_address(text)
+            except ValueError:
+                continue  # "None": it has no address
+            found.setdefault(address.version, []).append(address)
+    return tuple(_around(found[family], family) for family in sorted(found)) or CLUSTER_NETWORKS
+
+
+def _around(addresses: list[ipaddress.IPv4Address | ipaddress.IPv6Address], family: int) -> str:
+    """Return the smallest network with all these addresses, but not one smaller than usual."""
+    network = ipaddress.ip_network(_NETWORKS[family])
+    if any(address not in network for address in addresses):
+        network = ipaddress.ip_network((int(min(addresses)), network.prefixlen), strict=False)
+    while any(address not in network for address in addresses):
+        network = network.supernet()
+    return str(network)
+
+
+async def load(objects: Iterable[Decoded], store: Store, api: Api) -> Loaded:
+    """Store objects. Raises InputError when one is not as it has to be."""
+    loaded = Loaded(Counter(), Counter(), Counter())
+    arrivals: dict[Key, _Arrival] = {}
+    for obj in objects:
+        arrival = _arrival(obj)
+        if arrival is None:
+            loaded.left_out[str(obj["kind"])] += 1
+        else:
+            arrivals[arrival.at.key] = arrival
+    for arrival in sorted(arrivals.values(), key=_order):
+        key, kind = arrival.at.key, arrival.at.resource.kind
+        if store.read.get(key) is not None:
+            loaded.there[kind] += 1
+            continue
+        try:
+            await _ensure_namespace(arrival.at, store, api)
+            if arrival.uid:
+                owners = [one for one in arrival.owners if _is_there(one, key, arrivals, store)]
+                obj = _as_it_was(arrival, owners, timestamp(api.world.now()))
+                await store.write(Create(key, encoder(obj)))
+            else:
+                await _create(arrival, api)
+        except (BadBody, Refusal) as error:
+            raise InputError(str(error), object=arrival.name) from None
+        loaded.stored[kind] += 1
+    return loaded
+
+
+class _Arrival(NamedTuple):
+    """An object that is to be stored, and where."""
+
+    at: Address
+    obj: Decoded
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        key = "/".join(filter(None, (self.at.namespace, self.at.name)))
+        return f"{self.at.resource.kind} {key}"
+
+    @property
+    def uid(self) -> str:
+        """Its uid, empty if no server gave it one."""
+        return self.obj["metadata"].get("uid") or ""
+
+    @property
+    def owners(self) -> list[Decoded]:
+        """Who owns it."""
+        return self.obj["metadata"].get("ownerReferences") or []
+
+
+def _arrival(obj: Decoded) -> _Arrival | None:
+    """Return an object with its address; None when it cannot be served."""
+    resource = _BY_KIND.get((obj["apiVersion"], obj["kind"]))
+    metadata = obj["metadata"]
+    if resource is None or not metadata.get("name"):
+        return None
+    namespace = (metadata.get("namespace") or "default") if resource.namespaced else ""
+    return _Arrival(Address(resource, namespace, metadata["name"]), obj)
+
+
+def _order(arrival: _Arrival) -> tuple[int, bool]:
+    """Sort namespaces and nodes first, and those last to which the server gives addresses."""
+    resource = arrival.at.resource
+    rank = _FIRST.index(resource) if resource in _FIRST else len(_FIRST)
+    return rank, not arrival.uid
+
+
+async def _ensure_namespace(at: Address, store: Store, api: Api) -> None:
+    name = at.namespace
+    if name and store.read.get(Address(NAMESPACES, name=name).key) is None:
+        namespace = Sent({"metadata": {"name": name}})
+        await api.create(Address(NAMESPACES), namespace, _OPTIONS)
+
+
+def _is_there(
+    owner: Decoded, dependent: Key, arrivals: Mapping[Key, _Arrival], store: Store
+) -> bool:
+    """Tell whether an owner comes along, or is stored, or is of a kind that nobody looks for."""
+    resource = _BY_KIND.get((str(owner.get("apiVersion")), str(owner.get("kind"))))
+    if resource is None:
+        return True
+    namespace = dependent.namespace if resource.namespaced else ""
+    key = Address(resource, namespace, str(owner.get("name"))).key
+    if key in arrivals:
+        return arrivals[key].uid == owner.get("uid")
+    entry = store.read.get(key)
+    return entry is not None and at(decode(entry.value), "metadata", "uid") == owner.get("uid")
+
+
+def _as_it_was(arrival: _Arrival, owners: list[Decoded], now: str) -> Decoded:
+    """Return the object to store, as it was stored before. Raises BadBody."""
+    resource = arrival.at.resource
+    obj = inside(arrival.obj, "spec", _with_containers) if resource is PODS else arrival.obj
+    obj = to_stored(completed(obj, resource), resource)
+    metadata = filled(obj["metadata"], creationTimestamp=now)
+    metadata = {name: v for name, v in metadata.items() if name not in _ANEW}
+    if arrival.at.namespace:
+        metadata["namespace"] = arrival.at.namespace
+    if owners:
+        metadata["ownerReferences"] = owners
+    return {**obj, "metadata": metadata}
+
+
+_ANEW: Final = frozenset(["namespace", "ownerReferences", "resourceVersion"])
+
+
+def _with_containers(spec: Decoded) -> Decoded:
+    """Return the spec of a pod with what has to be in it, which a snapshot leaves out."""
+    if not spec.get("containers"):
+        spec = {**spec, "containers": [{}]}
+    for name in ("containers", "initContainers"):
+        spec = each(spec, name, lambda one: filled(one, name="unknown", image="unknown"))
+    return spec
+
+
+async def _create(arrival: _Arrival, api: Api) -> None:
+    """Create an object as a client would, and set its status. Raises Refusal."""
+    place, status = arrival.at, arrival.obj.get("status")
+    await api.create(msgspec.structs.replace(place, name=""), Sent(arrival.obj), _OPTIONS)
+    if status and place.resource.subresource("status") is not None:
+        patch = Patch(PatchType.MERGE, {"status": status})
+        await api.patch(msgspec.structs.replace(place, subresource="status"), patch, _OPTIONS)

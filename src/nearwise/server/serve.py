@@ -1,0 +1,230 @@
+"""From an ASGI application to its clients: sockets, TLS, and an end that does not wait for them.
+
+Law: what is asked and answered is not looked at here. A server is an object of its own, without
+signals and without anything global, so that several run in one process. However many streams are
+open, it has stopped two seconds after it was told to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from uvicorn import Config, Server
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from nearwise.model.errors import InputError
+
+Application = Callable[[Any, Any, Any], Awaitable[None]]
+"""What speaks ASGI: it is handed what is asked, and how to receive and to send."""
+
+MAX_HEAD: Final = 1 << 20
+"""Bytes before the body of a request after which a connection is closed, as in Go."""
+
+_HEAD: Final = 30.0  # seconds that a client has to say what it wants
+_IDLE: Final = 120  # seconds between two requests on a connection; Go's clients use one up to 90
+_GRACE: Final = 1  # seconds that requests under way have when the server stops
+
+
+def tls(certificate: Path, key: Path) -> ssl.SSLContext:
+    """Return the server's side of TLS."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    context.load_cert_chain(certificate, key)
+    return context
+
+
+@asynccontextmanager
+async def serving(
+    app: Application,
+    sockets: list[socket.socket],
+    context: ssl.SSLContext,
+    end_streams: Callable[[], None],
+) -> AsyncIterator[None]:
+    """Serve an application on these sockets until the block ends; they are closed then.
+
+    ``end_streams`` is called when the server stops: what has no end by itself has to end by it,
+    or is broken off a second later.
+    """
+    config = Config(
+        app,
+        interface="asgi3",
+        http=_Connection,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="critical",  # the application says itself what is wrong with it
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=_IDLE,
+        timeout_graceful_shutdown=_GRACE,
+        ssl_context_factory=lambda _config, _default: context,
+    )
+    server = _Server(config)
+    running = asyncio.create_task(server.serve(sockets))
+    await server.listening.wait()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        end_streams()
+        await running
+        for connection in tuple(server.server_state.connections):
+            connection.transport.abort()
+
+
+class _Server(Server):
+    """A server that says when it listens, and leaves signals to whoever runs the process."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.listening = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen."""
+        await super().startup(sockets)
+        self.listening.set()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+
+class _Connection(HttpToolsProtocol):
+    """A connection that bounds what comes before the body of a request, in bytes and in time."""
+
+    _head = 0  # bytes of the head so far, -1 when the body goes on
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._head_is_there()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take in what came."""
+        super().data_received(data)
+        if self._head >= 0:
+            self._head += len(data)
+            if self._head > MAX_HEAD:
+                self.send_400_response("The head of the request is too large.")
+
+    def on_message_begin(self) -> None:
+        """Begin to read the head of a request."""
+        super().on_message_begin()
+        self._await_head()
+
+    def on_headers_complete(self) -> None:
+        """Go on with the body."""
+        self._head_is_there()
+        super().on_headers_complete()
+
+    def _await_head(self) -> None:
+        self._head_is_there()
+        self._head = 0
+        self._timer = self.loop.call_later(_HEAD, self.transport.close)
+
+    def _head_is_there(self) -> None:
+        self._head = -1
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+# --- Where to listen ----------------------------------------------------------------------
+
+
+def listening(address: str, port: int) -> list[socket.socket]:
+    """Return sockets that listen on a host name or address, all of them on one port.
+
+    With port 0 that is any free one. InputError when there is no such address, or when the port
+    is taken or not ours to take.
+    """
+    where = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+    try:
+        found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (socket.gaierror, UnicodeError):
+        raise InputError("is not an address of this machine", source=address) from None
+    sockets: list[socket.socket] = []
+    try:
+        for family, type_, protocol, _, place in dict.fromkeys(found):
+            one = socket.socket(family, type_, protocol)
+            sockets.append(one)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                # "::" alone means the addresses of IPv4 too.
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, address != "::")
+            one.bind((place[0], port_of(sockets[0]) or port, *place[2:]))
+            one.listen()
+    except OSError as error:
+        for one in sockets:
+            one.close()
+        raise _why_not(error, where) from None
+    return sockets
+
+
+def port_of(one: socket.socket) -> int:
+    """Return the port of a socket, 0 as long as it has none."""
+    port: int = one.getsockname()[1]
+    return port
+
+
+def url_of(address: str, sockets: list[socket.socket]) -> str:
+    """Return where a server that listens on an address is reached from this machine."""
+    if _is_everything(address):
+        address = "127.0.0.1"
+    host = f"[{address}]" if ":" in address else address
+    return f"https://{host}:{port_of(sockets[0])}"
+
+
+def names_of(address: str) -> list[str]:
+    """Return by which names and addresses a server that listens on this one is reached."""
+    if not _is_everything(address):
+        return [address]
+    name = socket.gethostname()
+    found = {name} if name.isascii() else set()
+    for family, place in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
+        try:
+            with socket.socket(family, socket.SOCK_DGRAM) as one:
+                one.connect((place, 9))  # sends nothing, but chooses the address to send from
+                found.add(one.getsockname()[0])
+        except OSError:
+            continue  # this machine has no way out in that family
+    return sorted(found)
+
+
+def _is_everything(address: str) -> bool:
+    """Tell whether an address stands for all addresses of this machine."""
+    try:
+        return ipaddress.ip_address(address).is_unspecified
+    except ValueError:
+        return False
+
+
+def _why_not(error: OSError, where: str) -> InputError:
+    match error.errno:
+        case errno.EADDRINUSE:
+            hint = "stop what listens there, or choose another port with --port (0: any free one)"
+            return InputError("is in use", source=where, hint=hint)
+        case errno.EACCES:
+            hint = "choose a port above 1023 with --port"
+            return InputError("may not be listened on", source=where, hint=hint)
+        case errno.EADDRNOTAVAIL:
+            return InputError("is not an address of this machine", source=where)
+        case _:
+            return InputError(f"cannot be listened on: {error.strerror}", source=where)

@@ -1,0 +1,1 @@
+"""A world for tests of what runs: a clock that jumps, an API server, and what goes wrong."""
