@@ -602,15 +602,15 @@ def kubeconfig(address: str, tmp_path: Path) -> str:
     return str(path)
 
 
-def running(tmp_path: Path, *arguments: str, lines: int) -> Run:
-    """Run the command; change the world after the answer, and interrupt it when a line is there.
+def running(tmp_path: Path, *arguments: str, answer: str = "") -> Run:
+    """Run the command; change the world after the answer, and interrupt it after the next line.
 
-    ``lines`` are those of the answer; with none it is waited until the command ends.
+    ``answer`` is how the answer ends; without one it is waited until the command ends.
     """
 
     async def main() -> Run:
         server = Server(WORLD)
-        async with serving(over_http(server)) as http:
+        async with serving(over_http(server)) as http, asyncio.timeout(30):
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "nearwise", "explain", "--watch", *arguments),
                 *("--kubeconfig", kubeconfig(http.address, tmp_path)),
@@ -620,20 +620,19 @@ def running(tmp_path: Path, *arguments: str, lines: int) -> Run:
             )
             assert process.stdout is not None
             out = b""
-            for number in range(lines + 1 if lines else 0):
-                if number == lines:
-                    server.become(rollout(1))
-                out += await asyncio.wait_for(process.stdout.readline(), 20)
-            if lines:
+            if answer:
+                out += await process.stdout.readuntil(answer.encode())
+                server.become(rollout(1))
+                out += await process.stdout.readline()
                 process.send_signal(signal.SIGINT)
-            rest, err = await asyncio.wait_for(process.communicate(), 20)
+            rest, err = await process.communicate()
             return Run(process.returncode, (out + rest).decode(), err.decode())
 
     return asyncio.run(main())
 
 
 def test_ctrl_c_is_how_it_ends_and_the_line_is_there_before(tmp_path: Path) -> None:
-    run = running(tmp_path, "web", lines=10)
+    run = running(tmp_path, "web", answer="same-zone\n\n")
     assert (run.code, run.err) == (Exit.FINE, "")
     assert run.out.startswith("shop/web")
     assert re.search(
@@ -644,20 +643,20 @@ def test_ctrl_c_is_how_it_ends_and_the_line_is_there_before(tmp_path: Path) -> N
 
 
 def test_json_lines_are_there_at_once_too(tmp_path: Path) -> None:
-    run = running(tmp_path, "shop/web", "-o", "json", lines=1)
+    run = running(tmp_path, "shop/web", "-o", "json", answer="}\n")
     assert (run.code, run.err) == (Exit.FINE, "")
     kinds = [json.loads(line)["kind"] for line in run.out.splitlines()]
     assert kinds == ["Explanation", "ExplanationChange"]
 
 
 def test_a_service_that_is_not_there_is_refused_as_without_watch(tmp_path: Path) -> None:
-    run = running(tmp_path, "wbe", lines=0)
+    run = running(tmp_path, "wbe")
     assert (run.code, run.out) == (Exit.INPUT, "")
     assert "no service is called wbe in namespace shop (did you mean web" in run.err
 
 
 def test_a_place_that_is_not_there_is_refused_too(tmp_path: Path) -> None:
-    run = running(tmp_path, "web", "--from", "c-0", lines=0)
+    run = running(tmp_path, "web", "--from", "c-0")
     assert (run.code, run.out) == (Exit.INPUT, "")
     assert "no node, zone or pod is called c-0" in run.err
 
