@@ -73,9 +73,7 @@ class Server:
         """Replace an object; returns it, or the Status."""
         return _content(await self.ask("PUT", target, body), status)
 
-    async def patch(
-        self, target: str, patch: object, status: int = 200, media: str = MERGE
-    ) -> Any:
+    async def patch(self, target: str, patch: object, status: int = 200, media: str = MERGE) -> Any:
         """Patch an object; returns it, or the Status."""
         return _content(await self.ask("PATCH", target, patch, media=media), status)
 

@@ -140,9 +140,11 @@ async def check(api: Api) -> None:
             stored = {s.metadata.name: s for s in ours}
             assert plan.creates == ()
             assert plan.deletes == ()
+            by_share = asked(service).mode is Mode.SHARES
             for update in plan.updates:
                 before = stored[update.metadata.name]
-                assert update.endpoints == before.endpoints
+                # Hints by CPU share that went do not come back by a node alone (F27).
+                assert bare(update, by_share) == bare(before, by_share)
                 assert update.metadata.labels == before.metadata.labels
             written = [s for s in ours if s.metadata.labels[MANAGED_BY] == SLICE_CONTROLLER]
             listed = [e.addresses for s in written for e in s.endpoints]

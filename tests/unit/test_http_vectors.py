@@ -28,9 +28,7 @@ from nearwise.server.resources import RESOURCES
 from nearwise.store import MemoryStore
 
 VECTORS: Final = Path(__file__).parent.parent / "vectors" / "http.jsonl.gz"
-RECORDED: Final = [
-    json.loads(line) for line in gzip.decompress(VECTORS.read_bytes()).splitlines()
-]
+RECORDED: Final = [json.loads(line) for line in gzip.decompress(VECTORS.read_bytes()).splitlines()]
 
 START: Final = datetime(2026, 11, 30, 5, 51, 53, tzinfo=UTC)
 SECOND_PART: Final = next(i for i, one in enumerate(RECORDED) if one["note"] == "node")
@@ -240,9 +238,7 @@ class Replay:
 
     async def _watch_moving(self, recorded: dict[str, Any]) -> Reply:
         """Do what the record does not show: move an object out of the selection, and in again."""
-        name = next(
-            event["object"]["metadata"]["name"] for event in recorded["response"]
-        )
+        name = next(event["object"]["metadata"]["name"] for event in recorded["response"])
         path = f"/apis/discovery.k8s.io/v1/namespaces/demo/endpointslices/{name}"
         watching = asyncio.create_task(self._send(recorded))
         await asyncio.sleep(1)

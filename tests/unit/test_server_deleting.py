@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from served import DEFAULT, DEPLOYMENTS, SLICES, Server, deployment, endpoint_slice, play, pod, service
+from served import (
+    DEFAULT,
+    DEPLOYMENTS,
+    SLICES,
+    Server,
+    deployment,
+    endpoint_slice,
+    play,
+    pod,
+    service,
+)
 
 PODS = f"{DEFAULT}/pods"
 SERVICES = f"{DEFAULT}/services"

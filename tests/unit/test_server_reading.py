@@ -101,7 +101,9 @@ def test_pages_of_all_namespaces_go_on_in_the_next_namespace() -> None:
         seen, token = [], ""
         while True:
             page = await server.get(f"/api/v1/services?limit=3&continue={token}")
-            seen += [(one["metadata"]["namespace"], one["metadata"]["name"]) for one in page["items"]]
+            seen += [
+                (one["metadata"]["namespace"], one["metadata"]["name"]) for one in page["items"]
+            ]
             token = page["metadata"].get("continue", "")
             if not token:
                 break
@@ -140,7 +142,10 @@ def test_pages_of_a_selection_do_not_say_how_many_are_left() -> None:
         ("!", "illegal base64 data"),
         (json.dumps({"v": "meta.k8s.io/v1", "rv": 5}), "no start"),
         (json.dumps({"v": "meta.k8s.io/v1", "start": "/a\0"}), "incorrect encoded start"),
-        (json.dumps({"v": "v9", "rv": 5, "start": "/a"}), "does not recognize this encoded version"),
+        (
+            json.dumps({"v": "v9", "rv": 5, "start": "/a"}),
+            "does not recognize this encoded version",
+        ),
         ("{}}", "malformed"),
     ],
 )
@@ -330,9 +335,7 @@ def test_tables_have_of_their_objects_what_is_asked_for() -> None:
         assert whole.json["rows"][0]["object"] == created
         assert bare.json["rows"][0]["object"] is None
         assert one.json["kind"] == "Table"
-        assert one.json["metadata"] == {
-            "resourceVersion": created["metadata"]["resourceVersion"]
-        }
+        assert one.json["metadata"] == {"resourceVersion": created["metadata"]["resourceVersion"]}
         assert one.json["rows"][0]["cells"][0] == "web"
 
     play(scenario)

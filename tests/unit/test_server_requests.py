@@ -194,7 +194,11 @@ def test_parameters_of_a_list() -> None:
 
     assert options.selection.labels.matches({"app": "web"})
     assert (options.limit, options.resource_version, options.match) == (5, "7", "Exact")
-    assert (options.timeout, options.allow_bookmarks, options.send_initial_events) == (3, True, False)
+    assert (options.timeout, options.allow_bookmarks, options.send_initial_events) == (
+        3,
+        True,
+        False,
+    )
     assert options.continue_ == "x"
 
 

@@ -416,9 +416,7 @@ def test_some_kinds_are_created_by_a_put_and_others_are_not() -> None:
         ),
     ],
 )
-def test_a_replacement_is_for_the_object_at_its_address(
-    body: dict[str, Any], message: str
-) -> None:
+def test_a_replacement_is_for_the_object_at_its_address(body: dict[str, Any], message: str) -> None:
     async def scenario(server: Server) -> None:
         await server.create(SERVICES, service())
 
@@ -575,7 +573,9 @@ def test_applies_of_two_managers_conflict_until_one_takes_over() -> None:
         path = f"{SERVICES}/web"
         await server.patch(f"{path}?fieldManager=a", config({"x": "1"}), 201, APPLY)
         conflict = await server.patch(f"{path}?fieldManager=b", config({"x": "2"}), 409, APPLY)
-        taken = await server.patch(f"{path}?fieldManager=b&force=true", config({"x": "2"}), 200, APPLY)
+        taken = await server.patch(
+            f"{path}?fieldManager=b&force=true", config({"x": "2"}), 200, APPLY
+        )
         given_up = await server.patch(f"{path}?fieldManager=b", config({}), 200, APPLY)
 
         assert conflict["details"]["causes"][0]["reason"] == "FieldManagerConflict"
@@ -707,9 +707,7 @@ def test_an_event_is_one_object_in_two_versions() -> None:
 def test_new_events_are_checked_more_strictly_than_old_ones() -> None:
     async def scenario(server: Server) -> None:
         body = {"metadata": {"name": "e1"}}
-        status = await server.create(
-            "/apis/events.k8s.io/v1/namespaces/default/events", body, 422
-        )
+        status = await server.create("/apis/events.k8s.io/v1/namespaces/default/events", body, 422)
         elsewhere = {**body, "involvedObject": {"namespace": "shop"}}
         other = await server.create(f"{DEFAULT}/events", elsewhere, 422)
 

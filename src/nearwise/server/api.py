@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 from uuid import uuid4
@@ -113,7 +114,8 @@ class Api:
         self._pool = pool or Pool()
         self._pool.restore(store.read.page(SERVICES.storage).entries)
         self._hub = Hub(store.read, self.world.now)
-        self._unsubscribe = store.subscribe(self._follow)
+        self._subscription = ExitStack()
+        self._subscription.callback(store.subscribe(self._follow))
 
     async def start(self) -> None:
         """Create the namespaces that every cluster has, where they are missing."""
@@ -124,8 +126,8 @@ class Api:
                 await self.create(Address(NAMESPACES), sent, options)
 
     def close(self) -> None:
-        """End all watches. The store is its owner's to close."""
-        self._unsubscribe()
+        """End all watches. The store is its owner's to close. Closing twice is fine."""
+        self._subscription.close()
         self._hub.close()
 
     @property
