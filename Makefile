@@ -9,6 +9,7 @@ READY := $(VENV)/.ready
 
 demo: $(READY)
 	@sh examples/demo.sh $(VENV)/bin/nearwise
+	@sh examples/live-demo.sh $(VENV)/bin/nearwise
 
 test: $(READY) check
 	$(VENV)/bin/pytest
@@ -21,6 +22,9 @@ check: $(READY)
 bench: $(READY)
 	$(UV) sync --frozen --quiet --group bench
 	$(VENV)/bin/python -m benchmarks
+
+docs: $(READY)
+	$(VENV)/bin/python docs/generate.py
 
 clean:
 	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

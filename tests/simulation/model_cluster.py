@@ -135,6 +135,10 @@ class ModelCluster:
         found: K | None = self._stored[resource.plural].get((namespace, name))
         return found
 
+    def kind_of(self, obj: Any) -> Resource[Any]:
+        """Return what an object is."""
+        return _RESOURCES[type(obj)]
+
     def all(self, resource: Resource[K]) -> list[K]:
         """Return all objects as stored, by name."""
         stored = self._stored[resource.plural]

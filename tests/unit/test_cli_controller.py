@@ -148,7 +148,7 @@ def test_the_address_for_metrics(
     [
         (("--workers", "0"), "0 is not in the range 1<=x<=50"),
         (("--max-endpoints-per-slice", "1001"), "1001 is not in the range 1<=x<=1000"),
-        (("--overload-threshold", "-0.1"), "-0.1 is not in the range 0.0<=x<=10.0"),
+        (("--overload-threshold", "-0.1"), "-0.1 is not in the range 0<=x<=10"),
         (
             ("--controllers", "endpointslice"),
             "there is no controller 'endpointslice'; there are endpointslice-controller and "

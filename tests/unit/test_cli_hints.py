@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,13 @@ def test_one_line_a_service_says_what_is_asked_for_what_is_there_and_the_last_ev
     result = hints("-f", SHOP)
 
     assert table(result) == {
-        "SERVICE": ["FAMILY", "ASKS FOR", "HINTS", "LAST EVENT", "FINDINGS"],
-        "edge/draining": ["IPv4", "PreferSameZone (field)", "all 1: zone-c 1", "-", "-"],
+        "SERVICE": ["FAMILY", "ASKS FOR", "HINTS", "SINCE", "LAST EVENT", "FINDINGS"],
+        "edge/draining": ["IPv4", "PreferSameZone (field)", "all 1: zone-c 1", "-", "-", "-"],
         "shop/cache-preloader": [
             "IPv4",
             "PreferSameNode (field)",
             "all 4: zone-a 1, zone-b 2, zone-c 1, 4 nodes",
+            "-",
             "-",
             "-",
         ],
@@ -60,6 +62,7 @@ def test_one_line_a_service_says_what_is_asked_for_what_is_there_and_the_last_ev
             "all 3: zone-a 1, zone-b 2, 2 nodes",
             "-",
             "-",
+            "-",
         ],
         "shop/orders": [
             "IPv4",
@@ -67,11 +70,13 @@ def test_one_line_a_service_says_what_is_asked_for_what_is_there_and_the_last_ev
             "all 6: zone-a 4, zone-b 1, zone-c 1",
             "-",
             "-",
+            "-",
         ],
         "shop/recommend": [
             "IPv4",
             "Auto (annotation)",
             "none of 2",
+            "2026-11-30T05:44:46Z",
             "Disabled 2026-11-30T05:44:47Z",
             "1",
         ],
@@ -79,6 +84,7 @@ def test_one_line_a_service_says_what_is_asked_for_what_is_there_and_the_last_ev
             "IPv4",
             "Auto (annotation over PreferClose)",
             "all 9: zone-a 3, zone-b 3, zone-c 3",
+            "2026-11-30T05:44:46Z",
             "Enabled 2026-11-30T05:44:46Z",
             "1",
         ],
@@ -136,8 +142,8 @@ def test_it_exits_with_1_when_something_should_be_looked_at(
 def test_all_shows_services_that_ask_for_nothing_too() -> None:
     shown = table(hints("-f", SHOP, "--all"))
 
-    assert shown["shop/web"] == ["IPv4", "nothing", "none of 4", "-", "-"]
-    assert shown["edge/empty"] == ["IPv4", "nothing", "nothing is ready", "-", "-"]
+    assert shown["shop/web"] == ["IPv4", "nothing", "none of 4", "-", "-", "-"]
+    assert shown["edge/empty"] == ["IPv4", "nothing", "nothing is ready", "-", "-", "-"]
     assert len(shown) == 14
 
 
@@ -193,6 +199,7 @@ def test_json_has_the_documented_fields() -> None:
         "lent",
         "thresholds",
         "lastEvent",
+        "since",
         "findings",
         "reasons",
     ]
@@ -205,6 +212,7 @@ def test_json_has_the_documented_fields() -> None:
         "overload threshold (4 endpoints, 2 zones), addressType: IPv4",
         "count": 2,
     }
+    assert family["since"] == {"time": "2026-11-30T05:43:43Z", "seconds": None}
     assert family["findings"][0]["code"] == "hints-off-minimums"
 
 
@@ -215,26 +223,27 @@ def test_yaml_holds_what_json_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "age"),
+    ("now", "since", "age"),
     [
-        ("2026-11-30T05:43:44+00:00", "Disabled 0s ago"),
-        ("2026-11-30T05:44:40+00:00", "Disabled 56s ago"),
-        ("2026-11-30T05:50:00+00:00", "Disabled 6m ago"),
-        ("2026-11-30T14:50:00+09:00", "Disabled 6m ago"),
-        ("2026-11-30T12:50:00+00:00", "Disabled 7h ago"),
-        ("2026-12-02T12:50:00+00:00", "Disabled 2d ago"),
-        ("2026-11-30T05:00:00+00:00", "Disabled 0s ago"),
+        ("2026-11-30T05:43:44+00:00", "05:43:43Z (1 s)", "Disabled 0 s ago"),
+        ("2026-11-30T05:44:40+00:00", "05:43:43Z (57 s)", "Disabled 56 s ago"),
+        ("2026-11-30T05:50:00+00:00", "05:43:43Z (6 min)", "Disabled 6 min ago"),
+        ("2026-11-30T14:50:00+09:00", "05:43:43Z (6 min)", "Disabled 6 min ago"),
+        ("2026-11-30T12:50:00+00:00", "05:43:43Z (7 h)", "Disabled 7 h ago"),
+        ("2026-12-02T12:50:00+00:00", "2026-11-30T05:43:43Z (2 d)", "Disabled 2 d ago"),
+        ("2026-11-30T05:00:00+00:00", "05:43:43Z (0 s)", "Disabled 0 s ago"),
     ],
 )
-def test_on_a_live_cluster_the_last_event_has_an_age(
-    now: str, age: str, capsys: pytest.CaptureFixture[str]
+def test_on_a_live_cluster_it_says_how_long_ago(
+    now: str, since: str, age: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world = World(read(Path(FLAGS_OFF).read_bytes()))
-    found = hints_of(world, Nodes(world.objects.nodes), ("platform", "feature-flags"))
+    present = datetime.fromisoformat(now).astimezone(UTC)
+    found = hints_of(world, Nodes(world.objects.nodes), ("platform", "feature-flags"), present)
 
-    print_hints([found], (), now=datetime.fromisoformat(now).astimezone(UTC), wide=False)
+    print_hints([found], (), now=present, wide=False)
 
-    assert cells(capsys.readouterr().out.splitlines()[1])[-2] == age
+    assert cells(capsys.readouterr().out.splitlines()[1])[-3:-1] == [since, age]
 
 
 def test_a_live_cluster_is_read_like_a_dump_of_it_and_tells_how_long_ago(tmp_path: Path) -> None:
@@ -246,14 +255,22 @@ def test_a_live_cluster_is_read_like_a_dump_of_it_and_tells_how_long_ago(tmp_pat
             "contexts: [{name: test, context: {cluster: c, namespace: shop}}]\n"
         )
         live = hints("--kubeconfig", str(kubeconfig))
+        live_json = hints("--kubeconfig", str(kubeconfig), "-o", "json")
 
     dump = table(hints("-f", SHOP, "-n", "shop"))
     assert {name: row[:3] for name, row in table(live).items()} == {
         name: row[:3] for name, row in dump.items()
     }
-    assert table(live)["shop/recommend"][3].startswith("Disabled ")
-    assert table(live)["shop/recommend"][3].endswith(" ago")
+    since, last = table(live)["shop/recommend"][3:5]
+    assert re.fullmatch(r".*05:44:46Z \(\d+ (s|min|h|d)\)", since)
+    assert re.fullmatch(r"Disabled \d+ (s|min|h|d) ago", last)
     assert live.exit_code == Exit.FINDINGS
+    shown = {
+        each["service"]: each["families"][0]["since"] for each in document(live_json)["services"]
+    }
+    assert shown["shop/recommend"]["time"] == "2026-11-30T05:44:46Z"
+    assert shown["shop/recommend"]["seconds"] >= 0
+    assert shown["shop/orders"] is None
 
 
 DUAL = """

@@ -329,6 +329,23 @@ def test_a_namespace_that_is_being_deleted_is_no_failure() -> None:
     run(story())
 
 
+def test_trouble_with_the_server_is_logged_once_and_so_is_its_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def story() -> None:
+        cluster = shop(1)
+        cluster.refuse = unavailable("pods")
+        async with running(cluster):
+            await settle(600)
+            cluster.refuse = lambda _: None
+            await settle(60)
+
+    caplog.set_level(logging.INFO, "nearwise.controllers.informer")
+    run(story())
+    told = [r.getMessage() for r in caplog.records if r.name.endswith("informer")]
+    assert told == ["pods: come back later", "pods: answered again"]
+
+
 # --- metrics --------------------------------------------------------------------------------
 
 NAMES = {

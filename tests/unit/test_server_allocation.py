@@ -29,7 +29,7 @@ async def addresses(server: Server, name: str, **spec: Any) -> list[str]:
 def test_addresses_come_from_above_those_that_are_asked_for_by_name() -> None:
     pool = Pool()
 
-    assert [pool.address("IPv4", "") for _ in range(2)] == ["10.96.1.0", "10.96.1.1"]
+    assert [pool.address("IPv4", "") for _ in range(2)] == ["10.96.1.1", "10.96.1.2"]
     assert pool.address("IPv4", "10.96.0.10") == "10.96.0.10"
     assert [pool.port(0) for _ in range(2)] == [30086, 30087]
 
@@ -42,9 +42,9 @@ def test_what_was_given_back_is_not_the_next_to_be_given_out() -> None:
 
     claim.end()
 
-    assert pool.address("IPv4", "") == "10.96.1.1"
+    assert pool.address("IPv4", "") == "10.96.1.2"
     assert pool.port(0) == 30087
-    assert pool.address("IPv4", "10.96.1.0") == "10.96.1.0"
+    assert pool.address("IPv4", "10.96.1.1") == "10.96.1.1"
 
 
 def test_what_is_kept_is_not_given_back() -> None:

@@ -40,7 +40,7 @@ _MOMENT: Final = 0.1  # seconds without a change, after which it is looked
 _LONGEST: Final = 1.0  # seconds from the first change until it is looked, whatever comes
 _EASE: Final = 3.0  # times what a look took, before the next one
 _POLL: Final = 1.0  # seconds between looks at the connection
-_SILENCE: Final = 15.0  # seconds after which a watch that nobody refused is one
+_SILENCE: Final = 15.0  # seconds that a watch must last without a word to count as one
 
 
 class Manner(NamedTuple):

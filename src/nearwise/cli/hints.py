@@ -25,8 +25,9 @@ def command(
     """Show what hints SERVICEs, or all, ask for, what their slices carry, and what is wrong.
 
     One line a service and address family: what is asked for and by what, how many of the ready
-    endpoints have hints and for where, and the last event about them. Then the findings. With
-    -o wide also how near the thresholds of hints by CPU share are, and all reasons.
+    endpoints have hints and for where, since when CPU shares have given or refused them, and the
+    last event about them. Then the findings. With -o wide also how near the thresholds of hints
+    by CPU share are, and all reasons.
 
     \b
     Examples:
@@ -49,13 +50,14 @@ def command(
     source = reaching(source, services)
     world = World(load(source))
     nodes = Nodes(world.objects.nodes)
-    found = [hints_of(world, nodes, key) for key in chosen(source, services, world.services)]
+    now = None if source.filenames else datetime.now(UTC)
+    keys = chosen(source, services, world.services)
+    found = [hints_of(world, nodes, key, now) for key in keys]
     shown = [each for each in found if services or everyone or each.concerned]
     cluster = tuple(of_cluster(nodes.shares)) if any(each.by_shares for each in shown) else ()
     if output.is_document:
         print_document(output, "Hints", {"cluster": cluster, "services": shown})
     else:
-        now = None if source.filenames else datetime.now(UTC)
         print_hints(shown, cluster, now=now, wide=output is Format.WIDE)
         if silent := len(found) - len(shown):
             print_note(f"Services that ask for no hints: {silent} (--all shows them too).")

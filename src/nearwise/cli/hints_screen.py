@@ -6,19 +6,21 @@ Law: layout only. Every sentence comes from a reason; here are headings and colu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from nearwise.cli.output import Colour, Painted, Text, print_line, print_table
 from nearwise.cli.sentences import print_reasons
 from nearwise.insight.hints import FamilyHints, LastEvent, ServiceHints
+from nearwise.insight.since import Since, seconds_ago
 from nearwise.model.reasons import Level, Reason
 from nearwise.model.wellknown import TOPOLOGY_AWARE_HINTS, TOPOLOGY_MODE
 
-_HEADERS: Final = ("SERVICE", "FAMILY", "ASKS FOR", "HINTS", "LAST EVENT", "FINDINGS")
+_HEADERS: Final = ("SERVICE", "FAMILY", "ASKS FOR", "HINTS", "SINCE", "LAST EVENT", "FINDINGS")
 _WORDS: Final = {TOPOLOGY_MODE: "annotation", TOPOLOGY_AWARE_HINTS: "older annotation"}
 _EVENT: Final = "TopologyAwareHints"  # what the names of all these events begin with
-_UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
+_DAY: Final = 86_400
+_UNITS: Final = (("d", _DAY), ("h", 3_600), ("min", 60), ("s", 1))
 _ZONES: Final = 5  # zones listed in a cell
 
 
@@ -78,6 +80,7 @@ def _row(service: ServiceHints, family: FamilyHints, now: datetime | None) -> tu
         family.family,
         _asks(service),
         _carries(family),
+        _since(family.since),
         _last(family.last_event, now),
         Painted(str(len(alarms)), worst) if alarms else "-",
     )
@@ -105,23 +108,29 @@ def _carries(family: FamilyHints) -> str:
     return f"{many or f'{family.hinted} of {family.ready}'}: {places}"
 
 
+def _since(since: Since | None) -> str:
+    """Tell a time, and how long ago it was; the day only when that is not clear by itself."""
+    if since is None:
+        return "-"
+    if since.seconds is None:
+        return since.time
+    then = datetime.fromisoformat(since.time).astimezone(UTC)
+    told = then.strftime("%H:%M:%SZ" if since.seconds < _DAY else "%Y-%m-%dT%H:%M:%SZ")
+    return f"{told} ({_age(since.seconds)})"
+
+
 def _last(event: LastEvent | None, now: datetime | None) -> str:
     if event is None:
         return "-"
-    return f"{event.event.removeprefix(_EVENT)} {_when(event.time, now)}"
+    ago = seconds_ago(event.time, now)
+    when = event.time if ago is None else f"{_age(ago)} ago"
+    return f"{event.event.removeprefix(_EVENT)} {when}"
 
 
-def _when(time: str, now: datetime | None) -> str:
-    """Tell a time, or how long ago it was."""
-    if now is None:
-        return time
-    try:
-        then = datetime.fromisoformat(time)
-        seconds = max(int((now - then).total_seconds()), 0)
-    except (ValueError, TypeError):  # no time, or one without its zone
-        return time
-    unit, length = next((u for u in _UNITS if seconds >= u[1]), _UNITS[-1])
-    return f"{seconds // length}{unit} ago"
+def _age(seconds: int) -> str:
+    """Tell a length of time in its largest unit."""
+    unit, length = next((each for each in _UNITS if seconds >= each[1]), _UNITS[-1])
+    return f"{seconds // length} {unit}"
 
 
 def _threshold(family: FamilyHints) -> str:

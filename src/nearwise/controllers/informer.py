@@ -13,6 +13,7 @@ from nearwise.controllers.surroundings import Surroundings
 from nearwise.machinery.cache import Cache, Delta, Index, K
 from nearwise.machinery.listwatch import ListWatch, Phase, Request
 from nearwise.machinery.wait import Wait
+from nearwise.model import Status
 from nearwise.model.errors import LostError, StatusError
 from nearwise.model.resources import Resource
 
@@ -40,6 +41,7 @@ class Informer(Generic[K]):
         self._machine = ListWatch(self.cache, lot=surroundings.lot, trim=trim)
         self._listeners: list[Listener[K]] = []
         self._synced = asyncio.Event()
+        self._told = ""  # the trouble that was last logged
 
     def listen(self, listener: Listener[K]) -> None:
         """Have all changes told from now on."""
@@ -84,11 +86,9 @@ class Informer(Generic[K]):
             try:
                 await (self._watch(step) if step.watch else self._list(step))
             except StatusError as refused:
-                _log.info("%s: %s", self._resource.plural, refused)
-                self._machine.failed(self._now(), refused.status, refused.retry_after)
+                self._failed(refused.status, refused.retry_after)
             except (LostError, TimeoutError) as lost:
-                _log.info("%s: %s", self._resource.plural, lost or "no answer in time")
-                self._machine.failed(self._now())
+                self._failed(Status(message=str(lost) or "no answer came in time"))
 
     async def _list(self, request: Request) -> None:
         async with asyncio.timeout(request.patience):
@@ -108,10 +108,19 @@ class Informer(Generic[K]):
                     if self._machine.phase is Phase.LIST:
                         return
         except TimeoutError:
-            _log.info("%s: the watch was silent for too long", self._resource.plural)
+            _log.info("%s: the watch was silent for too long", self.name)
         self._machine.ended(self._now())
 
+    def _failed(self, status: Status, retry_after: float = 0.0) -> None:
+        self._machine.failed(self._now(), status, retry_after)
+        if self.trouble != self._told:
+            self._told = self.trouble
+            _log.info("%s: %s", self.name, self.trouble)
+
     def _tell(self, deltas: list[Delta[K]]) -> None:
+        if self._told:
+            self._told = ""
+            _log.info("%s: answered again", self.name)
         for delta in deltas:
             for listener in self._listeners:
                 listener(delta)

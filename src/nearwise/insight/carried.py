@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
 
 import msgspec
 
+from nearwise.insight.since import hint_events
 from nearwise.insight.world import World, last_told
 from nearwise.model import Endpoint, EndpointSlice, Reason, Service, reason, wellknown
 from nearwise.slices.allocation import Allocations, Assigned, Refusal, allocate, assign
@@ -23,8 +23,6 @@ from nearwise.slices.distribution import fits, hints_for
 from nearwise.slices.hinting import Standing
 from nearwise.slices.reconcile import is_managed
 from nearwise.slices.thresholds import nearness
-
-_EVENTS: Final = "TopologyAwareHints"  # Enabled or Disabled, as Kubernetes 1.36 names them
 
 
 class Carried(msgspec.Struct, frozen=True, rename="camel"):
@@ -193,17 +191,14 @@ def _by_distribution(
 
 def _last_event(world: World, service: Service, family: str) -> Iterator[Reason]:
     """Yield what the controller last told about hints of this family, if the snapshot has it."""
-    for event in reversed(world.events_of("Service", service.metadata.key)):
-        told_for = event.message.rpartition("addressType: ")[2]
-        if event.reason.startswith(_EVENTS) and told_for == family:
-            yield reason(
-                "hints-last-event",
-                time=last_told(event),
-                event=event.reason,
-                message=event.message,
-                count=max(event.count, 1),
-            )
-            return
+    for event in hint_events(world, service, family)[-1:]:
+        yield reason(
+            "hints-last-event",
+            time=last_told(event),
+            event=event.reason,
+            message=event.message,
+            count=max(event.count, 1),
+        )
 
 
 def name_of(endpoint: Endpoint) -> str:

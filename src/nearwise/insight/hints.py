@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 
 import msgspec
 
 from nearwise.insight import hint_findings
 from nearwise.insight.carried import Carried, carried
+from nearwise.insight.since import Since, since
 from nearwise.insight.world import Key, World
 from nearwise.model import Reason, Service
 from nearwise.model.reasons import Level
@@ -37,7 +39,8 @@ class FamilyHints(msgspec.Struct, frozen=True, rename="camel"):
 
     ``zones`` and ``nodes`` count the hints of ready endpoints, ``lent`` has, by address, the zone
     that an endpoint serves though it is in another. ``thresholds`` is None unless CPU shares
-    decide.
+    decide. ``since`` says since when they have given hints, or refused them; None if no event
+    tells.
     """
 
     family: str
@@ -48,6 +51,7 @@ class FamilyHints(msgspec.Struct, frozen=True, rename="camel"):
     lent: Mapping[str, str]
     thresholds: Nearness | None
     last_event: LastEvent | None
+    since: Since | None
     findings: tuple[Reason, ...]
     reasons: tuple[Reason, ...]
 
@@ -87,8 +91,11 @@ class ServiceHints(msgspec.Struct, frozen=True, rename="camel"):
         return sum(each.level is not Level.INFO for each in found)
 
 
-def hints_of(world: World, nodes: Nodes, key: Key) -> ServiceHints:
-    """Say what hints a service of the world has. ``nodes`` are those of the world."""
+def hints_of(world: World, nodes: Nodes, key: Key, now: datetime | None = None) -> ServiceHints:
+    """Say what hints a service of the world has. ``nodes`` are those of the world.
+
+    ``now`` is the present, where the world is of the present.
+    """
     service = world.services[key]
     wish = asked(service)
     families = () if service.spec.type == "ExternalName" else families_of(service)
@@ -100,14 +107,20 @@ def hints_of(world: World, nodes: Nodes, key: Key) -> ServiceHints:
         wish.by,
         wish.value,
         service.spec.traffic_distribution or "",
-        tuple(_family(world, nodes, service, wish, each) for each in found),
+        tuple(_family(world, nodes, service, wish, each, now=now) for each in found),
         findings,
         reasons,
     )
 
 
 def _family(
-    world: World, nodes: Nodes, service: Service, wish: Asked, found: Carried
+    world: World,
+    nodes: Nodes,
+    service: Service,
+    wish: Asked,
+    found: Carried,
+    *,
+    now: datetime | None,
 ) -> FamilyHints:
     near = nearness(nodes.shares, found.ready) if wish.mode is Mode.SHARES else None
     beside = list(hint_findings.of_family(world, nodes, service, wish, found))
@@ -127,6 +140,7 @@ def _family(
         found.lent,
         near,
         msgspec.convert(last[0], LastEvent) if last else None,
+        since(world, service, found.family, hinted=found.hinted > 0, now=now) if last else None,
         findings,
         rest,
     )

@@ -42,7 +42,7 @@ def read_object(data: bytes, media: str, kind: str) -> Sent:
     is_yaml = media == YAML
     content = _from_yaml(data, kind) if is_yaml else _from_json(data, kind)
     if not isinstance(content, dict):
-        raise _unrecognized(_go_mismatch(content), data, kind)
+        raise _unrecognized(_NO_KIND + _go_mismatch(content), data, kind)
     if is_yaml or not _is_shallow(data):
         check_depth(content)
     return Sent(content, () if is_yaml else _duplicates(data, content))
@@ -63,14 +63,15 @@ def _from_json(data: bytes, kind: str) -> Any:
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise _unrecognized(_go_complaint(data, error), data, kind) from None
+        raise _unrecognized(_NO_KIND + _go_complaint(data, error), data, kind) from None
 
 
 def _from_yaml(data: bytes, kind: str) -> Any:
     try:
         return _yaml(data)
     except InputError as error:
-        why = f"error converting YAML to JSON: yaml: line {error.line}: {error.what}"
+        what = error.what.removeprefix("broken YAML: ")
+        why = f"error converting YAML to JSON: yaml: line {error.line}: {what}"
         raise _unrecognized(why, data, kind) from None
 
 
@@ -108,10 +109,12 @@ def _is_shallow(data: bytes) -> bool:
 # --- Words --------------------------------------------------------------------------------
 
 
+_NO_KIND: Final = "couldn't get version/kind; json parse error: "
+
+
 def _unrecognized(why: str, data: bytes, kind: str) -> Refusal:
     return bad_request(
-        f"the object provided is unrecognized (must be of type {kind}): couldn't get "
-        f"version/kind; json parse error: {why} ({_quoted(data)})"
+        f"the object provided is unrecognized (must be of type {kind}): {why} ({_quoted(data)})"
     )
 
 
