@@ -105,6 +105,7 @@ class ModelCluster:
         self._streams = streams
         self._version = 100
         self._compacted = 0
+        self._forgotten: dict[str, int] = defaultdict(int)  # versions of the last told of each kind
         self._stored: dict[str, dict[tuple[str, str], Any]] = defaultdict(dict)
         self._log: dict[str, list[Told]] = defaultdict(list)
         self._snapshots: dict[str, list[Any]] = {}
@@ -159,9 +160,13 @@ class ModelCluster:
         self._ring()
 
     def compact(self) -> None:
-        """Forget the past: a watch from it gets 410."""
+        """Forget the past: whoever watches from it, or has not been told all of it, gets 410."""
         self._compacted = self._version
+        for plural, log in self._log.items():
+            if log:
+                self._forgotten[plural] = log[-1].version
         self._log.clear()
+        self._ring()
 
     # --- what controllers do ----------------------------------------------------------------
 
@@ -200,6 +205,8 @@ class ModelCluster:
                 raise _refused(410, "Expired", f"too old resource version: {seen}")
         while now() < until:
             news = self._news
+            if seen < self._forgotten[resource.plural]:
+                raise _refused(410, "Expired", f"too old resource version: {seen}")
             for told in self._since(resource.plural, seen):
                 seen = told.version
                 yield told.kind, told.obj

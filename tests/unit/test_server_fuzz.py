@@ -7,7 +7,21 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from served import APPLY, MERGE, STRATEGIC, Server, play
+from served import (
+    APPLY,
+    DEFAULT,
+    DEPLOYMENTS,
+    MERGE,
+    SLICES,
+    STRATEGIC,
+    TABLE,
+    Server,
+    deployment,
+    endpoint_slice,
+    play,
+    pod,
+    service,
+)
 
 from nearwise.model.codec import read
 from nearwise.server.resources import RESOURCES, Resource
@@ -83,24 +97,111 @@ Steps = list[tuple[str, str, str, Any, str]]
 STEPS = st.lists(st.tuples(METHODS, PATHS, QUERIES, BODIES, MEDIA), min_size=1, max_size=6)
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+async def answered(server: Server, method: str, target: str, body: Any, media: str) -> int:
+    """Send a request, and check that the answer is one that a client can understand."""
+    content = None if body is None else _encoded(body)
+    reply = await server.ask(method, target, content, media=media)
+    if reply.status == 500:
+        assert "resourceVersion should not be set" in reply.json["message"], reply.body
+    if reply.status >= 400:
+        assert reply.json["kind"] == "Status"
+        assert reply.json["code"] == reply.status
+    return reply.status
+
+
+async def readable(server: Server) -> None:
+    """Check that all that is stored can be listed, shown as a table, and read by the model."""
+    for resource in RESOURCES:
+        listing = await server.get(_path(resource))
+        assert listing["kind"] == resource.list_kind
+        read(json.dumps(listing).encode())
+        table = await server.ask("GET", _path(resource), headers={"accept": TABLE})
+        assert len(table.json["rows"]) == len(listing["items"])
+
+
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS)
 def test_f93_no_request_is_answered_with_a_mistake_of_ours(steps: Steps) -> None:
     async def scenario(server: Server) -> None:
         for method, path, query, body, media in steps:
-            content = None if method == "GET" else _encoded(body)
             bounded = f"{query}&timeoutSeconds=1" if "watch" in query else query
+            sent = None if method == "GET" else body
+            await answered(server, method, f"{path}?{bounded}", sent, media)
+        await readable(server)
 
-            reply = await server.ask(method, f"{path}?{bounded}", content, media=media)
+    play(scenario)
 
-            if reply.status == 500:
-                assert "resourceVersion should not be set" in reply.json["message"]
-            if reply.status >= 400:
-                assert reply.json["kind"] == "Status"
-                assert reply.json["code"] == reply.status
-        for resource in RESOURCES:
-            listing = await server.get(_path(resource))
-            assert listing["kind"] == resource.list_kind
-            read(json.dumps(listing).encode())  # the model can read what is stored
+
+# --- Objects that are almost right --------------------------------------------------------
+
+RIGHT: list[tuple[str, dict[str, Any]]] = [
+    (f"{DEFAULT}/services", service()),
+    (f"{DEFAULT}/pods", pod("web", "n1")),
+    (SLICES, endpoint_slice("web")),
+    (DEPLOYMENTS, deployment()),
+    ("/api/v1/nodes", {"metadata": {"name": "web"}, "status": {"allocatable": {"cpu": "4"}}}),
+    ("/api/v1/namespaces", {"metadata": {"name": "web"}}),
+    (
+        f"{DEFAULT}/endpoints",
+        {
+            "metadata": {"name": "web"},
+            "subsets": [{"addresses": [{"ip": "10.1.1.1"}], "ports": [{"port": 80}]}],
+        },
+    ),
+    (
+        f"{DEFAULT}/events",
+        {"metadata": {"name": "web"}, "involvedObject": {"namespace": "default"}},
+    ),
+    (f"{DEFAULT}/configmaps", {"metadata": {"name": "web"}, "data": {"a": "b"}}),
+    (
+        "/apis/coordination.k8s.io/v1/namespaces/default/leases",
+        {"metadata": {"name": "web"}, "spec": {"holderIdentity": "a"}},
+    ),
+]
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the places in an object where something else could be."""
+    found = [path] if path else []
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            found += _places(inner, (*path, name))
+        found += [(*path, name) for name in ("extra", "status", "labels", "type")]
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            found += _places(inner, (*path, place))
+    return found
+
+
+@st.composite
+def almost_right(draw: st.DrawFn, right: dict[str, Any]) -> dict[str, Any]:
+    """Put something else in one or two places of a right object."""
+    changed: dict[str, Any] = json.loads(json.dumps(right))
+    for _ in range(draw(st.integers(0, 2))):
+        *way, last = draw(st.sampled_from(_places(changed)))
+        inner: Any = changed
+        for step in way:
+            inner = inner[step]
+        inner[last] = draw(VALUES)
+    return changed
+
+
+@settings(deadline=None, max_examples=250, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_f93_objects_that_are_almost_right_are_taken_or_refused(data: st.DataObject) -> None:
+    collection, right = data.draw(st.sampled_from(RIGHT))
+    target = f"{collection}/web"
+    given_object, patch = data.draw(almost_right(right)), data.draw(almost_right(right))
+    media = data.draw(st.sampled_from([MERGE, STRATEGIC]))
+    part = data.draw(st.sampled_from(["", "", "/status"]))
+
+    async def scenario(server: Server) -> None:
+        status = await answered(server, "POST", collection, given_object, "application/json")
+        assert status in (201, 400, 422, 500)
+        await server.ask("POST", collection, right)
+        await answered(server, "PATCH", f"{target}{part}", patch, media)
+        await answered(server, "PUT", f"{target}{part}", given_object, "application/json")
+        await readable(server)
+        await answered(server, "DELETE", target, None, "")
 
     play(scenario)

@@ -15,7 +15,7 @@ from nearwise.controllers.metrics import Held, SliceMetrics
 from nearwise.controllers.recorder import Recorder
 from nearwise.controllers.surroundings import Surroundings
 from nearwise.controllers.workers import TryAgainError, Workers
-from nearwise.controllers.writing import Writes, difference, managed, service_key
+from nearwise.controllers.writing import LOOK_AGAIN, Writes, difference, managed, service_key
 from nearwise.machinery.batching import Batching, TriggerTimes
 from nearwise.machinery.cache import Delta, ObjectKey
 from nearwise.machinery.expectations import SliceExpectations
@@ -28,8 +28,6 @@ from nearwise.slices.nodes import Nodes, wakes
 from nearwise.slices.reconcile import Rules, ServiceSlices, why_not_reconciled
 
 NAME: Final = "endpoint-slice-controller"
-
-_LOOK_AGAIN: Final = 10.0  # seconds after a slice was created
 
 
 class EndpointSliceController:
@@ -191,8 +189,7 @@ class EndpointSliceController:
             self._triggers.give_back(key, trigger_time)
             raise
         if plan.creates and complete:
-            # Somebody may delete a slice before any cache has seen it: nobody would tell us.
-            self.workers.add(key, _LOOK_AGAIN)
+            self.workers.add(key, LOOK_AGAIN)
         state.remember(plan.memory)
         if self._states.get(key) is state:
             (self._hinted.add if plan.memory.populated else self._hinted.discard)(key)

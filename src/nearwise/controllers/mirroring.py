@@ -15,7 +15,7 @@ from nearwise.controllers.metrics import Held, MirroringMetrics
 from nearwise.controllers.recorder import Recorder
 from nearwise.controllers.surroundings import Surroundings
 from nearwise.controllers.workers import TryAgainError, Workers
-from nearwise.controllers.writing import Writes, difference, managed, service_key
+from nearwise.controllers.writing import LOOK_AGAIN, Writes, difference, managed, service_key
 from nearwise.machinery.batching import Batching
 from nearwise.machinery.cache import Delta, ObjectKey
 from nearwise.machinery.expectations import SliceExpectations
@@ -113,6 +113,8 @@ class MirroringController:
         plan = mirror(service, endpoints, every, self._max_per_subset, names)
         self._metrics.planned(difference(ours, plan), _left_out(plan))
         await self._writes.carry_out(plan)
+        if plan.creates:
+            self.workers.add(key, LOOK_AGAIN)
         if endpoints is None:
             self._expectations.forget(key)
             self._metrics.forget(key)

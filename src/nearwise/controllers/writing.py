@@ -16,6 +16,12 @@ from nearwise.model.resources import ENDPOINT_SLICES
 from nearwise.model.wellknown import MANAGED_BY
 from nearwise.slices.plan import Plan
 
+LOOK_AGAIN: Final = 10.0
+"""Seconds after a slice was created, to look at its service again.
+
+Somebody may delete a slice before any cache has seen it, and then nobody would tell us.
+"""
+
 _NOT_FOUND: Final = 404
 _TERMINATING: Final = "NamespaceTerminating"  # cause of a refusal (core/v1)
 

@@ -8,8 +8,9 @@ CLI, JSON, events, history and the documentation all speak from this catalogue.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -78,17 +79,18 @@ def _say(value: Fact) -> str:
     if isinstance(value, float):
         return f"{value:.3f}".rstrip("0").rstrip(".")
     if isinstance(value, Mapping):
-        amounts = _cut([f"{name} {_say(amount)}" for name, amount in value.items()])
-        return ", ".join(amounts) or "none"
+        return ", ".join(_first(value, lambda name: f"{name} {_say(value[name])}")) or "none"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        words = _cut([str(word) for word in value])
+        words = _first(value, str)
         return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]])) or "none"
     return str(value)
 
 
-def _cut(words: list[str]) -> list[str]:
+def _first(items: Collection[str], say: Callable[[str], str]) -> list[str]:
     """Keep a long list readable: the first seven and how many more there are."""
-    return words if len(words) <= 8 else [*words[:7], f"{len(words) - 7} more"]
+    if len(items) <= 8:
+        return [say(each) for each in items]
+    return [*(say(each) for each in islice(items, 7)), f"{len(items) - 7} more"]
 
 
 CATALOGUE: Final[dict[str, Entry]] = {

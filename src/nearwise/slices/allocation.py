@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from heapq import heapify, heapreplace
 from math import ceil
 from typing import Final
 
@@ -189,7 +190,7 @@ def assign(
                     return Refusal(_NO_ZONE, (why,))
                 allocated[endpoint.zone] += 1
 
-    giving, receiving = _exchange(allocations.zones, allocated)
+    giving, takers = _exchange(allocations.zones, allocated)
     hints: dict[str, EndpointHints] = {}
     reasons: list[Reason] = []
     slices = []
@@ -198,10 +199,9 @@ def assign(
         for endpoint in endpoints:
             zone = endpoint.zone if endpoint.conditions.ready else None
             to = zone
-            if zone and giving[zone] and receiving:
-                to = min(receiving)
+            if zone and giving[zone] and takers:
+                to = takers.pop()
                 giving[zone] -= 1
-                receiving -= Counter((to,))
                 allocated[zone] -= 1
                 allocated[to] += 1
                 reasons.append(
@@ -260,28 +260,28 @@ def exact_minimums(shares: ZoneShares, endpoints: int, threshold: float) -> int:
 
 def _exchange(
     zones: Mapping[str, Allocation], allocated: Mapping[str, int]
-) -> tuple[Counter[str], Counter[str]]:
-    """Return how many endpoints each zone lends and borrows.
+) -> tuple[Counter[str], list[str]]:
+    """Return how many endpoints each zone lends, and the zones that borrow, the first one last.
 
     One endpoint a step, from the zone with most to give to the zone that lacks most, until one
     side has less than half an endpoint or both have less than one.
     """
-    over = {zone: allocated.get(zone, 0) - zones[zone].desired for zone in sorted(zones)}
-    to_give = {zone: amount for zone, amount in over.items() if amount > 0}
-    to_take = {zone: -amount for zone, amount in over.items() if amount < 0}
+    over = [(allocated.get(zone, 0) - each.desired, zone) for zone, each in zones.items()]
+    to_give = [(-amount, zone) for amount, zone in over if amount > 0]
+    to_take = [(amount, zone) for amount, zone in over if amount < 0]
+    heapify(to_give)
+    heapify(to_take)
     giving: Counter[str] = Counter()
-    receiving: Counter[str] = Counter()
+    takers: list[str] = []
     while to_give and to_take:
-        giver = max(to_give, key=lambda zone: to_give[zone])
-        taker = max(to_take, key=lambda zone: to_take[zone])
-        give, take = to_give[giver], to_take[taker]
-        if min(give, take) < 0.5 or max(give, take) < 1.0:
+        (give, giver), (take, taker) = to_give[0], to_take[0]
+        if max(give, take) > -0.5 or min(give, take) > -1.0:
             break
         giving[giver] += 1
-        to_give[giver] -= 1
-        receiving[taker] += 1
-        to_take[taker] -= 1
-    return giving, receiving
+        takers.append(taker)
+        heapreplace(to_give, (give + 1, giver))
+        heapreplace(to_take, (take + 1, taker))
+    return giving, sorted(takers, reverse=True)
 
 
 def _name(endpoint: Endpoint) -> str:

@@ -158,10 +158,9 @@ def _spans(
     if endpoints < zones or endpoints - endpoints / load >= zones or zones < 2:
         return [(even, one, endpoints >= zones > 1)]
 
-    rest = shares.total - shares.cpu[shares.largest]
-    others = Counter(
-        Fraction(cpu, rest) for zone, cpu in shares.cpu.items() if zone != shares.largest
-    )
+    largest = shares.largest
+    rest = shares.total - shares.cpu[largest]
+    others = Counter(Fraction(cpu, rest) for zone, cpu in shares.cpu.items() if zone != largest)
     # As the largest zone grows, its minimum rises right after an edge, the others' fall at one.
     rises: Counter[Fraction] = Counter()
     falls: defaultdict[Fraction, int] = defaultdict(int)
