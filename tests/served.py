@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import virtual_time
 from asgi import Client, Reply
-
 from nearwise.server.allocation import Pool
 from nearwise.server.api import Api, World
 from nearwise.server.app import App, Limits

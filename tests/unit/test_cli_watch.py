@@ -30,7 +30,7 @@ from nearwise.cli.watch_screen import (
 from nearwise.client.dump import load
 from nearwise.insight.world import World
 from scripted_server import serving
-from worlds import settled, web
+from worlds import settled, stored, web
 
 ROOT = Path(__file__).parents[2]
 SEOUL = timezone(timedelta(hours=9))
@@ -123,14 +123,23 @@ BESIDE = service(distribution="PreferSameNode")
             settled(NEAR, [*NODES, node("x-0", "")], web("a-0", "b-0")),
             settled(NEAR, [*NODES, node("x-0", ""), node("b-9", "b")], web("a-0")),
             "b: same-zone (1 endpoint) → cluster (1 endpoint); b-9: new → cluster (1 endpoint); "
-            "clients without a zone: cluster (2 endpoints) → cluster (1 endpoint)",
+            "x-0: cluster (2 endpoints) → cluster (1 endpoint)",
         ),
+        (
+            settled(NEAR, [*NODES, *(node(f"x-{n}", "") for n in range(4))], web("a-0", "b-0")),
+            settled(
+                NEAR, [*NODES, *(node(f"x-{n}", "") for n in range(4))], web("a-0", "b-0", "b-1")
+            ),
+            "b: same-zone (1 endpoint) → same-zone (2 endpoints); "
+            "4 nodes without a zone: cluster (2 endpoints) → cluster (3 endpoints)",
+        ),
+        (WORLD, stored(None, NODES), "all clients: gone"),
         (
             settled(BESIDE, WIDE, web("a-0")),
             settled(BESIDE, WIDE, web("a-0", "a-1", "a-2", "a-3", "a-4")),
             "4 nodes of a: same-zone (1 endpoint) → same-node (1 endpoint); "
             "a-5: same-zone (1 endpoint) → same-zone (5 endpoints); "
-            "clients without a zone: cluster (1 endpoint) → cluster (5 endpoints)",
+            "x-0, x-1: cluster (1 endpoint) → cluster (5 endpoints)",
         ),
     ],
 )

@@ -18,14 +18,12 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, urlencode
 
-import pytest
 from asgi import Client, Reply
-from virtual_time import run
-
 from nearwise.server.api import Api, World
 from nearwise.server.app import App
 from nearwise.server.resources import RESOURCES
 from nearwise.store import MemoryStore
+from virtual_time import run
 
 VECTORS: Final = Path(__file__).parent.parent / "vectors" / "http.jsonl.gz"
 RECORDED: Final = [json.loads(line) for line in gzip.decompress(VECTORS.read_bytes()).splitlines()]

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from served import DEFAULT, Server, play, service
 
 from nearwise.model.validation.allocation import Refused
 from nearwise.server.allocation import Pool
 from nearwise.store import MemoryStore
+from served import DEFAULT, Server, play, service
 
 SERVICES = f"{DEFAULT}/services"
 SMALL = ("10.96.0.0/28",)  # 14 addresses that can be given out

@@ -8,12 +8,12 @@ from collections.abc import MutableMapping
 from typing import Any
 
 import pytest
-from asgi import Client
-from served import APPLY, DEFAULT, DEPLOYMENTS, SLICES, STRATEGIC, TABLE, Server, play, service
 
+from asgi import Client
 from nearwise.server.app import Limits
 from nearwise.server.discovery import MINOR
 from nearwise.store import MemoryStore
+from served import APPLY, DEFAULT, DEPLOYMENTS, SLICES, STRATEGIC, TABLE, Server, play, service
 
 SERVICES = f"{DEFAULT}/services"
 AGGREGATED = (
@@ -100,7 +100,7 @@ def test_a_body_may_come_in_pieces() -> None:
 
 def test_a_client_that_goes_away_in_the_middle_of_its_body_writes_nothing() -> None:
     async def scenario(server: Server) -> None:
-        messages = [
+        messages: list[dict[str, Any]] = [
             {"type": "http.request", "body": json.dumps(service()).encode(), "more_body": True},
             {"type": "http.disconnect"},
         ]
@@ -163,7 +163,7 @@ def test_a_mistake_of_ours_is_told_and_logged(caplog: pytest.LogCaptureFixture) 
         def broken(*_: object) -> None:
             raise RuntimeError("a mistake of ours")
 
-        server.api.list = broken  # type: ignore[assignment,method-assign]
+        server.api.list = broken  # type: ignore[method-assign,assignment]
 
         reply = await server.ask("GET", SERVICES)
 
@@ -332,7 +332,7 @@ def test_f91_what_kubectl_needs_besides_reading_and_writing() -> None:
         await ok("PATCH", f"{SERVICES}/web?{query}", change, media=STRATEGIC)
 
         # apply by the server takes over, and diff is a dry run of it
-        config = f"apiVersion: v1\nkind: Service\nmetadata:\n  name: web\nspec:\n  type: NodePort\n"
+        config = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\nspec:\n  type: NodePort\n"
         path = f"{SERVICES}/web?fieldManager=kubectl&force=true"
         would = await ok("PATCH", f"{path}&dryRun=All", config, media=APPLY)
         assert would["spec"]["type"] == "NodePort"

@@ -1,4 +1,4 @@
-"""Request bodies: JSON and YAML, repeated fields, depth, and what is said of those that are none."""
+"""Request bodies: JSON and YAML, fields that are repeated, depth, and bodies that are none."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_bodies_that_are_nested_too_deep(depth: int, media: str) -> None:
     with pytest.raises((Refusal, PatchError)) as refused:
         read_object(data, media, "Service")
 
-    assert refused.value.status.code == 400  # type: ignore[union-attr]
+    assert refused.value.status.code == 400
 
 
 def test_brackets_in_texts_are_not_depth() -> None:

@@ -7,6 +7,9 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from nearwise.model.codec import read
+from nearwise.server.resources import RESOURCES, Resource
 from served import (
     APPLY,
     DEFAULT,
@@ -22,9 +25,6 @@ from served import (
     pod,
     service,
 )
-
-from nearwise.model.codec import read
-from nearwise.server.resources import RESOURCES, Resource
 
 NAMES = st.sampled_from(["a", "web", "default", "n1", "", "A", "x" * 300, "a/b", "é"])
 SCALARS = (

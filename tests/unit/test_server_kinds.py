@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from served import DEFAULT, DEPLOYMENTS, Server, deployment, play, pod
 
 from nearwise.model.validation.bodies import BadBody
 from nearwise.server.kinds import completed, kind_of
 from nearwise.server.kinds.types import misfit
 from nearwise.server.openapi.definitions import definition_of
 from nearwise.server.resources import NODES, PODS, RESOURCES, Resource
+from served import DEFAULT, DEPLOYMENTS, Server, deployment, play, pod
 
 POD_PATH = f"{DEFAULT}/pods"
 

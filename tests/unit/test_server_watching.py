@@ -7,13 +7,13 @@ import json
 from typing import Any
 
 import pytest
-from served import DEFAULT, SLICES, TABLE, Server, endpoint_slice, play, pod, service
 
 from nearwise.server import watching
 from nearwise.server.app import Limits
 from nearwise.server.objects.views import View
 from nearwise.server.options import ListOptions
 from nearwise.server.resources import ENDPOINT_SLICES
+from served import DEFAULT, SLICES, TABLE, Server, endpoint_slice, play, pod, service
 
 SERVICES = f"{DEFAULT}/services"
 PODS = f"{DEFAULT}/pods"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from cluster import node, service
 from nearwise.insight.since import Since, since
@@ -59,6 +60,20 @@ def test_refusals_for_several_reasons_are_one_time_without_hints() -> None:
     few = event("Disabled", "10:20:00", "10:30:00", number=1)
     uneven = event("Disabled", "10:31:00", "11:40:00", number=2)
     assert told(enabled, few, uneven, hinted=False) == Since(at("10:20:00"), None)
+
+
+def test_what_was_told_in_the_same_second_is_not_taken_to_come_after() -> None:
+    """As when a service is made: refused while it has few pods, and enabled at once."""
+    enabled = event("Enabled", "10:00:00")
+    before = event("Disabled", "10:00:00", number=1)
+    after = event("Disabled", "11:00:00", number=2)
+    assert told(enabled, before, after, hinted=False) == Since(at("11:00:00"), None)
+
+
+def test_where_all_was_told_in_one_second_it_is_that_second() -> None:
+    enabled, disabled = event("Enabled", "10:00:00"), event("Disabled", "10:00:00")
+    disabled = replace(disabled, metadata=replace(disabled.metadata, resource_version="8"))
+    assert told(enabled, disabled, hinted=False) == Since(at("10:00:00"), None)
 
 
 @pytest.mark.parametrize(

@@ -28,11 +28,8 @@ def print_first(found: Explanation, *, wide: bool) -> None:
 
 def print_change(when: str, what: Change, found: Explanation, zone: tzinfo | None = None) -> None:
     """Print a change of the answer on one line. Without a time zone, it is that of this machine."""
-    parts: list[Part | Move] = [*found.parts, *what.moves]
-    moves = [_move(move, apart(move, parts), found.origin) for move in what.moves[:_MOVES]]
-    if more := len(what.moves) - len(moves):
-        moves.append(f"and {more} more")
-    line: list[Text] = [Painted(local(when, zone), Colour.DIM), "  ", "; ".join(moves)]
+    moves = _moves(what, found) if found.parts else "all clients: gone"
+    line: list[Text] = [Painted(local(when, zone), Colour.DIM), "  ", moves]
     for number, why in enumerate(what.reasons):
         line.append("; " if number else ", because ")
         colour = _COLOURS.get(why.level)
@@ -55,7 +52,14 @@ def local(when: str, zone: tzinfo | None = None) -> str:
     return datetime.fromisoformat(when).astimezone(zone).isoformat(timespec="seconds")
 
 
-# --- One move ---------------------------------------------------------------------------------
+# --- Moves ------------------------------------------------------------------------------------
+
+
+def _moves(what: Change, found: Explanation) -> str:
+    parts: list[Part | Move] = [*found.parts, *what.moves]
+    told = [_move(move, apart(move, parts), found.origin) for move in what.moves[:_MOVES]]
+    more = len(what.moves) - len(told)
+    return "; ".join([*told, f"and {more} more"] if more else told)
 
 
 def _move(move: Move, part: str, origin: str) -> str:
@@ -82,8 +86,8 @@ def _whom(move: Move, origin: str) -> str:
 
 
 def _of_zone(move: Move, zone: str, nodes: Sequence[str]) -> str:
-    if zone in move.zones:
-        return zone or "clients without a zone"
+    if zone and zone in move.zones:
+        return zone
     if len(nodes) <= _NODES:
         return ", ".join(nodes)
-    return f"{len(nodes)} nodes of {zone or 'no zone'}"
+    return f"{len(nodes)} nodes {f'of {zone}' if zone else 'without a zone'}"

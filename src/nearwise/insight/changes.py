@@ -104,7 +104,10 @@ _Pair = tuple[Group | None, Group | None]  # as it was, and as it is
 
 
 class _Turn(msgspec.Struct, frozen=True):
-    """A move, the groups that its clients were and are in, and the endpoints as they were."""
+    """A move, the groups that its clients were and are in, and the endpoints then and now.
+
+    Of ports that came or went as a whole nothing became of the endpoints: there are none here.
+    """
 
     move: Move
     ways: tuple[_Pair, ...]
@@ -161,7 +164,7 @@ def _turns(old: Part | None, new: Part | None, ports: tuple[PortLine, ...]) -> I
             lost=tuple(sorted({name for had, has in changes for name, _ in had - has})),
         )
         ways = tuple((was.group(at), now.group(then)) for at, then in pairs)
-        yield _Turn(move, ways, was.rows, now.rows)
+        yield _Turn(move, ways, was.rows if new else {}, now.rows if old else {})
 
 
 class _Side:
@@ -271,7 +274,9 @@ def _of_hints(turns: Iterable[_Turn]) -> Iterator[Reason]:
 def _concerned(turns: Iterable[_Turn]) -> Iterator[tuple[str, Row | None, Row | None]]:
     for turn in turns:
         for name in {*turn.move.gained, *turn.move.lost}:
-            yield name, turn.was.get(name), turn.now.get(name)
+            row, now = turn.was.get(name), turn.now.get(name)
+            if row or now:
+                yield name, row, now
 
 
 def _became(row: Row | None, now: Row | None) -> str:

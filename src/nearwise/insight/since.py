@@ -4,8 +4,9 @@ Law: events say it, or nobody does; slices have no such time. The moment is hand
 
 Kubernetes tells Enabled when hints come, and Disabled at each look while they are refused. Both are
 kept for about an hour after they were last told, with the first and the last time. So hints are
-there since Enabled was last told, and away since Disabled was first told after that. An Enabled
-event that is forgotten may hide that hints were back for a while.
+there since Enabled was last told, and away since Disabled was first told after that; within one
+second nobody knows what came first. An Enabled event that is forgotten may hide that hints were
+back for a while.
 """
 
 from __future__ import annotations
@@ -47,17 +48,15 @@ def since(
     events = hint_events(world, service, family)
     if not events or (events[-1].reason == _ENABLED) is not hinted:
         return None
-    enabled = [last_told(event) for event in events if event.reason == _ENABLED]
-    time = max(enabled, key=_to_second, default="")
+    enabled = max(
+        (last_told(each) for each in events if each.reason == _ENABLED), key=_to_second, default=""
+    )
+    time = enabled
     if not hinted:
-        times = [
-            told
-            for event in events
-            if event.reason != _ENABLED
-            for told in (_first_told(event), last_told(event))
-            if _to_second(told) >= _to_second(time)
-        ]
-        time = min(times, key=_to_second)
+        disabled = [each for each in events if each.reason != _ENABLED]
+        times = [*map(_first_told, disabled), *map(last_told, disabled)]
+        later = [time for time in times if _to_second(time) > _to_second(enabled)]
+        time = min(later, key=_to_second, default=last_told(events[-1]))
     return Since(time, seconds_ago(time, now)) if time else None
 
 
