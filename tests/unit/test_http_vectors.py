@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, urlencode
 
+import pytest
+
 from asgi import Client, Reply
 from nearwise.server.api import Api, World
 from nearwise.server.app import App
@@ -200,7 +202,8 @@ def _given(reply: Reply, note: str, path: str) -> Any:
 class Replay:
     """The recorded requests, sent one after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, recorded: list[dict[str, Any]]) -> None:
+        self.recorded = recorded
         self.now = START
         self.comparison = Comparison()
         suffixes = iter(SUFFIXES)
@@ -214,7 +217,7 @@ class Replay:
     async def play(self) -> list[str]:
         """Send all of them; returns where answers differ, by request."""
         await self.api.start()
-        for place, recorded in enumerate(RECORDED):
+        for place, recorded in enumerate(self.recorded):
             self.now = START + timedelta(seconds=13 if place >= SECOND_PART else 2)
             if place == MOVING:
                 reply = await self._watch_moving(recorded)
@@ -261,4 +264,32 @@ class Replay:
 
 def test_every_recorded_request_is_answered_alike() -> None:
     assert len(RECORDED) == 96
-    assert run(Replay().play()) == []
+    assert run(Replay(RECORDED).play()) == []
+
+
+def _leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the places of all plain values."""
+    if isinstance(value, dict):
+        return [leaf for name in value for leaf in _leaves(value[name], (*path, name))]
+    if isinstance(value, list):
+        return [leaf for at, inner in enumerate(value) for leaf in _leaves(inner, (*path, at))]
+    return [path]
+
+
+COMPARED = [place for place in range(3, len(RECORDED), 4) if _leaves(RECORDED[place]["response"])]
+
+
+@pytest.mark.parametrize("place", COMPARED)
+def test_another_answer_would_be_noticed(place: int) -> None:
+    """Change one value of a recorded answer, and the replay must disagree there."""
+    changed = json.loads(json.dumps(RECORDED))
+    leaves = _leaves(changed[place]["response"])
+    path = ("response", *leaves[place * 7 % len(leaves)])
+    inner = changed[place]
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = "another" if isinstance(inner[path[-1]], str) else 12345
+
+    wrong = run(Replay(changed).play())
+
+    assert any(f"{place} [" in each for each in wrong)

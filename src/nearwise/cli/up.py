@@ -15,6 +15,7 @@ from nearwise.cli.logs import LEVELS, LogFormat, begin_logs
 from nearwise.cli.output import print_line
 
 if TYPE_CHECKING:
+    import asyncio
     import socket
 
     from nearwise.controllers.process import Settings
@@ -176,16 +177,21 @@ async def _run(choices: _Choices, folder: Path) -> None:
     from nearwise.server.serve import listening
     from nearwise.store import MemoryStore, SqliteStore
 
-    sockets = listening(choices.listen, choices.port)
-    store = SqliteStore(folder / "nearwise.db") if choices.data else MemoryStore()
-    try:
-        await _serve(choices, folder, sockets, store)
-    finally:
-        await store.close()
+    stop = _heed_signals()
+    with listening(choices.listen, choices.port) as sockets:
+        store = SqliteStore(folder / "nearwise.db") if choices.data else MemoryStore()
+        try:
+            await _serve(choices, folder, sockets, store, stop)
+        finally:
+            await store.close()
 
 
 async def _serve(
-    choices: _Choices, folder: Path, sockets: list[socket.socket], store: Store
+    choices: _Choices,
+    folder: Path,
+    sockets: list[socket.socket],
+    store: Store,
+    stop: asyncio.Event,
 ) -> None:
     """Serve a store until told to stop."""
     from datetime import UTC, datetime
@@ -211,7 +217,7 @@ async def _serve(
             controllers=partial(_settings, choices) if choices.controllers else None,
         ) as loaded:
             _greet(url, kubeconfig, choices, loaded)
-            await _told_to_stop()
+            await stop.wait()
     finally:
         if choices.data is None:
             kubeconfig.unlink(missing_ok=True)  # what it leads to is gone
@@ -239,18 +245,22 @@ def _settings(choices: _Choices) -> Settings:
     return Settings(slices=slices, election=None)
 
 
-async def _told_to_stop() -> None:
-    """Wait for Ctrl-C or SIGTERM; a second one ends the process at once."""
+def _heed_signals() -> asyncio.Event:
+    """Return what Ctrl-C or SIGTERM set; a second one ends the process at once."""
     import asyncio
     import signal
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def ask_to_stop() -> None:
+        stop.set()
+        for each in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(each)
+
     for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, stop.set)
-    await stop.wait()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        loop.remove_signal_handler(each)
+        loop.add_signal_handler(each, ask_to_stop)
+    return stop
 
 
 def _greet(url: str, kubeconfig: Path, choices: _Choices, loaded: Loaded) -> None:

@@ -79,7 +79,8 @@ def explain(
                 question, view, hints[place] if hints else None, Way(traffic, name, plane)
             )
         ),
-        findings=_once(findings),
+        # Families tell some of them twice.
+        findings=tuple(dict.fromkeys(findings)),
     )
 
 
@@ -144,12 +145,3 @@ def _at_large(world: World, service: Service, slices: Sequence[EndpointSlice]) -
         yield reason("snapshot-without-nodes")
     if not slices and service.spec.type != "ExternalName":
         yield reason("service-without-slices", service="/".join(service.metadata.key))
-
-
-def _once(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
-    """Return the reasons without repetitions: families tell some of them twice."""
-    found: list[Reason] = []
-    for each in reasons:
-        if each not in found:
-            found.append(each)
-    return tuple(found)

@@ -152,7 +152,8 @@ def _parted(
     """Put warnings among the reasons to the findings; return both, each reason once."""
     reasons = list(reasons)
     told = [*(each for each in reasons if each.level is not Level.INFO), *findings]
-    return tuple(told), tuple(each for each in reasons if each not in told)
+    known = set(told)
+    return tuple(told), tuple(each for each in reasons if each not in known)
 
 
 def _nodes(world: World, service: Service, family: str) -> dict[str, int]:

@@ -39,18 +39,14 @@ class Orders(msgspec.Struct, frozen=True):
 
 
 async def _serve(orders: Orders) -> None:
-    sockets = listening("127.0.0.1", 0)
     context = tls(Path(orders.certificate), Path(orders.key))
     settings = partial(_settings, orders.max_endpoints) if orders.controllers else None
-    async with control_plane(
-        MemoryStore(),
-        Door(sockets, context, orders.token),
-        objects=orders.objects,
-        controllers=settings,
-    ):
-        sys.stdout.write(f"{port_of(sockets[0])}\n")
-        sys.stdout.flush()
-        await _abandoned()
+    with listening("127.0.0.1", 0) as sockets:
+        door = Door(sockets, context, orders.token)
+        async with control_plane(MemoryStore(), door, objects=orders.objects, controllers=settings):
+            sys.stdout.write(f"{port_of(sockets[0])}\n")
+            sys.stdout.flush()
+            await _abandoned()
 
 
 def _settings(max_endpoints: int) -> Settings:

@@ -53,6 +53,11 @@ class Reason(msgspec.Struct, frozen=True):
             {name: _say(value) for name, value in self.facts.items()}
         )
 
+    def __hash__(self) -> int:
+        """Let equal reasons meet in sets; of the facts only those that hash tell them apart."""
+        plain = (each for each in self.facts.items() if isinstance(each[1], str | int | float))
+        return hash((self.code, frozenset(plain)))
+
     def to_json(self) -> dict[str, object]:
         """Return the JSON form: ``code``, ``level``, ``text`` and ``facts``."""
         return {

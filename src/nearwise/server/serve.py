@@ -13,7 +13,7 @@ import ipaddress
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,7 +49,7 @@ async def serving(
     context: ssl.SSLContext,
     end_streams: Callable[[], None],
 ) -> AsyncIterator[None]:
-    """Serve an application on these sockets until the block ends; they are closed then.
+    """Serve an application on these sockets until the block ends.
 
     ``end_streams`` is called when the server stops: what has no end by itself has to end by it,
     or is broken off a second later.
@@ -149,8 +149,9 @@ class _Connection(HttpToolsProtocol):
 # --- Where to listen ----------------------------------------------------------------------
 
 
-def listening(address: str, port: int) -> list[socket.socket]:
-    """Return sockets that listen on a host name or address, all of them on one port.
+@contextmanager
+def listening(address: str, port: int) -> Iterator[list[socket.socket]]:
+    """Give sockets that listen on a host name or address, all on one port, until the block ends.
 
     With port 0 that is any free one. InputError when there is no such address, or when the port
     is taken or not ours to take.
@@ -158,28 +159,28 @@ def listening(address: str, port: int) -> list[socket.socket]:
     where = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
     try:
         found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except (socket.gaierror, UnicodeError):
+    except (socket.gaierror, UnicodeError, ValueError):
         raise InputError("is not an address of this machine", source=address) from None
-    sockets: list[socket.socket] = []
-    try:
-        for family, type_, protocol, _, place in dict.fromkeys(found):
-            one = socket.socket(family, type_, protocol)
-            sockets.append(one)
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                # "::" alone means the addresses of IPv4 too.
-                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, address != "::")
-            one.bind((place[0], port_of(sockets[0]) or port, *place[2:]))
-            one.listen()
-    except OSError as error:
-        for one in sockets:
-            one.close()
-        raise _why_not(error, where) from None
-    return sockets
+    with ExitStack() as stack:
+        sockets: list[socket.socket] = []
+        try:
+            for family, type_, protocol, _, place in dict.fromkeys(found):
+                one = stack.enter_context(socket.socket(family, type_, protocol))
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    # "::" alone means the addresses of IPv4 too.
+                    one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, address != "::")
+                chosen = port_of(sockets[0]) if sockets else port
+                one.bind((place[0], chosen, *place[2:]))
+                one.listen()
+                sockets.append(one)
+        except OSError as error:
+            raise _why_not(error, where) from None
+        yield sockets
 
 
 def port_of(one: socket.socket) -> int:
-    """Return the port of a socket, 0 as long as it has none."""
+    """Return the port of a socket that listens."""
     port: int = one.getsockname()[1]
     return port
 
