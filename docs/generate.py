@@ -7,7 +7,7 @@ fails when they are not as this would write them.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import click
 
@@ -82,14 +82,31 @@ def _reasons() -> str:
         "# Reasons",
         "Why a decision came out as it did is told by these sentences and no others, on the screen "
         "and in every JSON answer. A code never changes its meaning. In braces stand the facts, "
-        "which JSON has by name.",
+        "which JSON has by name. Of one endpoint or node it is said in the singular.",
     ]
     for section, entries in SECTIONS.items():
-        rows = [[f"`{code}`", level, sentence] for code, level, sentence in entries]
+        rows = [
+            [f"`{code}`", level, sentence.format_map(_InBraces())]
+            for code, level, sentence in entries
+        ]
         parts += [f"## {section}", _table(["code", "level", "sentence"], rows)]
     if reasons.RETIRED:
         parts += ["## No longer used", ", ".join(f"`{code}`" for code in sorted(reasons.RETIRED))]
     return "\n\n".join(parts) + "\n"
+
+
+class _InBraces(dict[str, object]):
+    """Facts as ``{name}``, in the words of several."""
+
+    def __missing__(self, name: str) -> object:
+        return _Braced(name)
+
+
+class _Braced(NamedTuple):
+    name: str
+
+    def __format__(self, words: str) -> str:
+        return words.partition("|")[2] if words else f"{{{self.name}}}"
 
 
 def _table(headers: list[str], rows: list[list[str]]) -> str:

@@ -13,6 +13,7 @@ is left of it. With pytest there is a fixture of the same name, see docs/testing
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -84,6 +85,7 @@ def _let_in(process: subprocess.Popen[bytes], folder: Path, orders: dict[str, An
         "certificate": str(certificates.certificate),
         "key": str(certificates.key),
         "token": token,
+        "owner": os.getpid(),
     }
     assert process.stdin is not None
     assert process.stdout is not None
@@ -95,7 +97,8 @@ def _let_in(process: subprocess.Popen[bytes], folder: Path, orders: dict[str, An
     port = process.stdout.readline().strip()
     if not port:
         process.wait()
-        raise RuntimeError(f"the API server did not start:\n{(folder / 'log').read_text()}")
+        why = (folder / "log").read_text().strip()
+        raise RuntimeError(f"the API server did not start: {why}")
     url = f"https://127.0.0.1:{port.decode()}"
     write_kubeconfig(folder / "kubeconfig", url, certificates.authority, token)
     return KubeApi(url, folder / "kubeconfig", certificates.authority, token)

@@ -66,8 +66,8 @@ def test_what_is_asked_for_and_what_decides(
             [
                 "hints by CPU share are asked for (service.kubernetes.io/topology-mode=Auto)",
                 "the annotation service.kubernetes.io/topology-mode=Auto wins over "
-                "trafficDistribution PreferSameZone, even while it gives no hints: without it the "
-                "field would bring locality back",
+                "trafficDistribution PreferSameZone, whether it gives hints or not: the field "
+                "counts only without it",
             ],
         ),
         (

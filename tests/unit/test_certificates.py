@@ -166,6 +166,14 @@ def test_a_certificate_is_made_anew_a_month_before_its_end(
     assert changed(folder, before) == {"server.crt", "server.key"}
 
 
+def test_they_are_made_anew_when_the_clock_was_set_back_before_their_time(folder: Path) -> None:
+    wrong = kept(folder, NAMES, NOW + timedelta(days=400))
+    too_early = load(wrong.certificate).not_valid_before_utc
+    certificates = kept(folder, NAMES, NOW)
+    for path in (certificates.authority, certificates.certificate):
+        assert load(path).not_valid_before_utc <= NOW < too_early
+
+
 def test_an_authority_near_its_end_is_replaced_with_all_that_it_signed(
     certificates: Certificates, folder: Path
 ) -> None:

@@ -127,7 +127,7 @@ def test_one_endpoint_without_a_hint_takes_locality_from_everybody_and_is_named(
     )
     assert move.everybody
     assert why(found) == [
-        "web-2 should have hints (trafficDistribution PreferSameZone) and have none: a rollout, or "
+        "web-2 should have hints (trafficDistribution PreferSameZone) and has none: a rollout, or "
         "a controller that does not know the value",
         "zone hints: 3 of 4 ready endpoints have one, so nobody's count; without: 10.0.0.2:8080 "
         "(pod web-2)",
@@ -234,7 +234,7 @@ def test_terminating_endpoints_serve_until_they_do_not() -> None:
     found = changed(look(web("a-0"), EVERYWHERE), look(draining, EVERYWHERE))
     assert the_move(found).after == Way("terminating-fallback", "forward", 1)
     found = changed(look(draining, EVERYWHERE), look(over, EVERYWHERE))
-    assert why(found) == ["web-0 terminate and stopped serving"]
+    assert why(found) == ["web-0 terminates and stopped serving"]
 
 
 # --- Clients, ports, services -----------------------------------------------------------------

@@ -56,8 +56,8 @@ def test_a_step_of_a_rollout_is_one_line_in_how_many_writes_it_comes() -> None:
 
     told = seen(WORLD, happening)
     assert told.why == [
-        "web-1, web-2 and web-3 lost readiness; zone hints: 1 of 1 ready endpoints have one, none "
-        "names b (they name a)"
+        "web-1, web-2 and web-3 lost readiness; zone hints: 1 of 1 ready endpoints has one, none "
+        "names b (it names a)"
     ]
     assert told.lines[0].when == wall(1)
 

@@ -161,7 +161,7 @@ def test_what_is_no_object_is_left_out_and_told(junk: bytes) -> None:
 
 def test_an_object_without_a_name_is_left_out_and_told() -> None:
     (notice,) = read(b"{apiVersion: v1, kind: Pod, metadata: {generateName: web-}}", "x").notices
-    assert notice.text == "x: 1 Pod objects without a name are left out"
+    assert notice.text == "x: 1 Pod object without a name is left out"
 
 
 def test_an_object_without_a_namespace_is_in_default_and_nodes_are_nowhere() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -126,6 +127,17 @@ def test_only_what_is_needed_is_followed() -> None:
     assert run(watched(mirroring)) == {"services", "endpoints", "endpointslices"}
     slices = Settings(mirroring=None, election=None)
     assert run(watched(slices)) == {"nodes", "services", "pods", "endpointslices"}
+
+
+def test_a_quiet_cluster_is_asked_once_and_then_listened_to() -> None:
+    async def story() -> None:
+        cluster = ModelCluster()
+        async with running(cluster):
+            await settle(290)
+        asked = [each.plural for each in cluster.requests]
+        assert sorted(asked) == ["endpoints", "endpointslices", "nodes", "pods", "services"]
+
+    run(story())
 
 
 def test_a_server_that_cannot_stream_lists_is_asked_for_pages() -> None:
@@ -425,6 +437,11 @@ def test_metrics_have_the_names_and_labels_of_kube_controller_manager() -> None:
                 name = name.removesuffix("_bucket").removesuffix("_sum").removesuffix("_count")
             found.setdefault(name, set()).update(sample.labels.keys() - {"le"})
     assert found == NAMES
+
+
+def test_every_metric_is_in_the_documentation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "controller.md").read_text()
+    assert [name for name in NAMES if f"`{name}`" not in page] == []
 
 
 def test_metrics_tell_what_happened() -> None:

@@ -321,7 +321,7 @@ def test_nodes_that_are_not_ready_have_an_answer_and_send_nothing() -> None:
     world = settled(service(), [node("a-0", "a"), node("a-1", "a", ready=False)], web("a-0"))
     part = only_part(explained(world))
     assert goes(part) == {"a-0": ("web-0",), "a-1": ("web-0",)}
-    assert part.clients.text.startswith("the same from each of the 1 ready worker nodes")
+    assert part.clients.text.startswith("all of it from the one ready worker node")
 
 
 def test_an_endpoint_knows_how_many_nodes_and_which_zones_reach_it() -> None:

@@ -238,7 +238,7 @@ def test_f54_outside_traffic_falls_back_to_the_node_s_terminating_pod_inside_tra
     inside, outside = explained(settled(balanced(service()), cluster, pods)).parts
     assert goes(inside) == {"n1": ("web-2",), "n2": ("web-2",)}
     assert goes(outside) == {"n1": ("web-1",), "n2": ("web-2",)}
-    assert outside.clients.text.startswith("from outside, the same through each of the 1 nodes")
+    assert outside.clients.text.startswith("from outside, all of it through the one node")
     assert gets(outside) == {"web-1": 0.0, "web-2": 100.0}
 
 

@@ -211,8 +211,7 @@ def test_an_annotation_that_asks_wins_even_when_it_then_gives_nothing() -> None:
     assert refused(nodes(1, 1, 1), 5).reasons
     assert texts(wish.reasons)[-1] == (
         "the annotation service.kubernetes.io/topology-mode=Auto wins over trafficDistribution "
-        "PreferSameZone, even while it gives no hints: without it the field would bring locality "
-        "back"
+        "PreferSameZone, whether it gives hints or not: the field counts only without it"
     )
 
 

@@ -69,7 +69,7 @@ def test_f35_internal_policy_local_wins_over_the_hints() -> None:
 
     here = choose(auto, hinted, "n1", "a")
     assert numbers(here.all) == [1]
-    assert texts(here.reasons) == ["internalTrafficPolicy Local: 1 of 2 ready endpoints run on n1"]
+    assert texts(here.reasons) == ["internalTrafficPolicy Local: 1 of 2 ready endpoints runs on n1"]
     elsewhere = choose(auto, hinted, "n3", "a")
     assert elsewhere.fate(local=True) is Fate.DROP
     assert codes(elsewhere.reasons) == ["route-local-nobody"]

@@ -344,14 +344,15 @@ def only(found: ServiceHints) -> FamilyHints:
 THREE = (node("n0", "a"), node("n1", "b"), node("n2", "c"))
 
 
-def disabled(time: str) -> Event:
-    """Make the event that Kubernetes tells when hints go."""
+def disabled(time: str, first: str | None = None) -> Event:
+    """Make the event that Kubernetes tells when hints go, and again while they are refused."""
     return Event(
         involved_object=ObjectReference("Service", "shop", "web"),
         reason="TopologyAwareHintsDisabled",
         message="Insufficient Node information: allocatable CPU or zone not specified on one or "
         "more nodes, addressType: IPv4",
         type="Warning",
+        first_timestamp=first,
         last_timestamp=time,
     )
 
@@ -374,6 +375,23 @@ def test_f27_hints_lost_through_a_node_do_not_come_back_and_that_is_a_finding() 
     assert "2026-01-01T10:00:00Z" in found.findings[1].text
     assert 'kubectl annotate --overwrite -n shop service web touched="$(date +%s)"' in (
         found.findings[2].text
+    )
+
+
+def test_f27_hints_went_when_that_was_first_told_not_when_it_was_told_again() -> None:
+    auto = service(annotations=AUTO)
+    stripped = reconcile(auto, spread(6), Nodes([*THREE, node("spot", "")]), ()).creates
+    first = disabled("2026-01-01T10:59:00Z", "2026-01-01T10:00:00Z")
+    later = msgspec.structs.replace(
+        disabled("2026-01-01T11:40:00Z", "2026-01-01T11:00:00Z"),
+        message="Insufficient number of endpoints (2 endpoints, 3 zones), addressType: IPv4",
+    )
+
+    found = only(hinted(world(auto, spread(6), stripped, THREE, events=(first, later))))
+
+    assert (
+        found.findings[1].text
+        == f"they went at 2026-01-01T10:00:00Z, with the event: {first.message}"
     )
 
 

@@ -262,7 +262,7 @@ def test_f30_nodes_that_do_not_count_are_listed_with_their_cpu_and_so_are_pods_t
         "not counted in the CPU shares (not ready), with their CPU: sick 4",
     ]
     assert [each.text for each in found.findings if each.code == "hints-zone-not-counted"] == [
-        "web-4 run in zone c, which has no part in the shares: its nodes are not counted "
+        "web-4 runs in zone c, which has no part in the shares: its nodes are not counted "
         "(CPU: cp-c 2)"
     ]
 
@@ -360,10 +360,10 @@ def for_node(name: str, node_name: str) -> Endpoint:
     ("nodes", "said"),
     [
         (THREE, []),
-        (THREE[:1], ["1 ready endpoints are hinted to zone b, where no ready node is"]),
+        (THREE[:1], ["1 ready endpoint is hinted to zone b, where no ready node is"]),
         (
             (THREE[0], node("n1", "b", ready=False)),
-            ["1 ready endpoints are hinted to zone b, where no ready node is"],
+            ["1 ready endpoint is hinted to zone b, where no ready node is"],
         ),
         ((), []),
     ],
@@ -386,8 +386,8 @@ def test_hints_for_a_node_that_is_gone_or_not_ready_are_stale() -> None:
     found = only(hinted(world(service(distribution="PreferSameNode"), [], nodes, slices)))
 
     assert [r.text for r in found.findings if r.code.startswith("hint-stale")] == [
-        "1 ready endpoints are hinted to node n1, which is not ready",
-        "1 ready endpoints are hinted to node n2, which does not exist",
+        "1 ready endpoint is hinted to node n1, which is not ready",
+        "1 ready endpoint is hinted to node n2, which does not exist",
     ]
 
 
@@ -399,7 +399,7 @@ def test_slices_of_others_without_hints_take_locality_away_and_are_told() -> Non
     found = only(hinted(world(of, [], slices=(mirror,))))
 
     assert texts(found.findings) == [
-        "endpointslicemirroring-controller.k8s.io gives its 1 ready endpoints no hints: one "
+        "endpointslicemirroring-controller.k8s.io gives its 1 ready endpoint no hints: one "
         "endpoint without takes locality from every client"
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 
 from nearwise.lab.dumps import load
 from nearwise.lab.kubelets import Kubelets
@@ -40,6 +41,19 @@ def test_a_pod_that_is_given_less_time_goes_earlier() -> None:
         await asyncio.sleep(1)
         await cluster.delete(WEB, grace_period_seconds=5)
         await asyncio.sleep(5)
+        assert not cluster.has(WEB)
+
+    run(test)
+
+
+def test_a_clock_that_is_set_back_gives_no_pod_more_time() -> None:
+    async def test(cluster: SmallCluster) -> None:
+        cluster.start(Kubelets)
+        await running(cluster)
+        await cluster.delete(WEB)
+        now = cluster.api.world.now
+        cluster.api.world = cluster.api.world._replace(now=lambda: now() - timedelta(hours=1))
+        await asyncio.sleep(31)
         assert not cluster.has(WEB)
 
     run(test)

@@ -78,7 +78,7 @@ def test_host_names_are_left_out_and_told() -> None:
     view = merge(service(), [names], "IPv4")
 
     assert len(view.backends[HTTP]) == 0
-    assert texts(view.reasons) == ["names lists 1 host names (FQDN): proxies leave it out"]
+    assert texts(view.reasons) == ["names lists 1 host name (FQDN): proxies leave it out"]
 
 
 def test_a_slice_of_another_service_is_nobodys_business_here() -> None:
@@ -91,7 +91,7 @@ def test_a_slice_of_another_service_is_nobodys_business_here() -> None:
 def test_a_slice_without_ports_is_told() -> None:
     view = merge(service(), [slice_of(endpoint(1), ports=())], "IPv4")
 
-    assert texts(view.reasons) == ["web-1 has no ports: its 1 endpoints get no traffic"]
+    assert texts(view.reasons) == ["web-1 has no ports: its 1 endpoint gets no traffic"]
 
 
 def test_a_port_without_number_is_left_out_and_told() -> None:

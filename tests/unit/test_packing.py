@@ -79,7 +79,7 @@ def test_a_pod_with_a_new_address_is_another_endpoint() -> None:
 
     assert [e.addresses for e in result.updates[0].endpoints] == [("10.0.0.0",), ("10.0.7.7",)]
     assert [why.text for why in result.reasons][-1] == (
-        "s1: 1 endpoints added, 1 removed, 0 changed"
+        "s1: 1 endpoint added, 1 removed, 0 changed"
     )
 
 

@@ -115,9 +115,9 @@ def test_every_data_plane_falls_back_to_all(profile: str, distribution: str | No
             "istio",
             "PreferSameNode",
             [endpoint(2, "n2", "a")],
-            ["0 of 1 ready endpoints run on n1", "all 1 ready endpoints are used"],
+            ["0 of 1 ready endpoints run on n1", "the only ready endpoint is used"],
         ),
-        ("istio", None, [endpoint(1)], ["no ready endpoint has a hint: all 1 are used"]),
+        ("istio", None, [endpoint(1)], ["no ready endpoint has a hint: the only one is used"]),
     ],
 )
 def test_a_data_plane_says_what_it_does_not_follow(

@@ -137,7 +137,7 @@ STARTING = endpoint(8, ready=False, serving=False)
             [1],
             [
                 "node n1 has no label topology.kubernetes.io/zone: nothing can be in its zone",
-                "all 1 ready endpoints are used",
+                "the only ready endpoint is used",
             ],
         ),
         (
@@ -165,7 +165,7 @@ STARTING = endpoint(8, ready=False, serving=False)
             "a",
             Mode.CLUSTER,
             [2],
-            ["no ready endpoint has a hint: all 1 are used"],
+            ["no ready endpoint has a hint: the only one is used"],
         ),
         (
             "nobody ready and nobody serving is nobody",
@@ -240,8 +240,8 @@ HERE_AND_THERE = [endpoint(1, "n1"), endpoint(2, "n1"), endpoint(3, "n2")]
             [1],
             True,
             Fate.FORWARD,
-            "internalTrafficPolicy Local: no ready endpoint on n1; 1 that are terminating but "
-            "still serving are used",
+            "internalTrafficPolicy Local: no ready endpoint on n1; 1 that is terminating but "
+            "still serving is used",
         ),
         (
             "nobody here, somebody elsewhere: the packet is dropped",
@@ -355,7 +355,7 @@ def test_reasons_under_both_policies_are_told_apart() -> None:
     selection = choose(node_port(internal="Local", external="Local"), NEAR, "n1", "a")
 
     assert texts(selection.why(local=True)) == [
-        "internalTrafficPolicy and externalTrafficPolicy Local: 1 of 3 ready endpoints run on n1"
+        "internalTrafficPolicy and externalTrafficPolicy Local: 1 of 3 ready endpoints runs on n1"
     ]
     assert codes(selection.why(local=False)) == ["route-node-hints"]
     assert selection.reasons == selection.why(local=True) + selection.why(local=False)

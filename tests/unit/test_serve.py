@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import signal
 import socket
 import ssl
+from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -247,6 +249,58 @@ def test_a_client_that_does_not_come_to_the_point_is_hung_up_on(
             client.writer.write(sent)
             assert await client.reader.read() == b""
         assert app.requests == 0
+
+    run(test)
+
+
+def test_a_client_that_does_not_finish_its_body_is_hung_up_on(
+    certificates: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve, "_BODY", 0.05)
+
+    async def test() -> None:
+        async with (
+            served(Application(), certificates) as port,
+            connected(port, certificates) as client,
+        ):
+            client.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+            assert (await client.reader.read()).startswith(b"HTTP/1.1 200 OK")
+
+    run(test)
+
+
+@pytest.mark.parametrize("header", ["X: y", "Connection: Upgrade\r\nUpgrade: websocket"])
+def test_a_request_without_a_body_is_there_with_its_head(
+    certificates: Certificates, monkeypatch: pytest.MonkeyPatch, header: str
+) -> None:
+    monkeypatch.setattr(serve, "_BODY", 0.05)
+
+    async def test() -> None:
+        app = Application()
+        async with served(app, certificates) as port, connected(port, certificates) as client:
+            client.writer.write(f"GET /stream HTTP/1.1\r\nHost: x\r\n{header}\r\n\r\n".encode())
+            await client.reader.readuntil(b"first\r\n")
+            await asyncio.sleep(0.2)
+            app.end()
+            assert b"here" in await client.reader.readuntil(b"0\r\n\r\n")
+
+    run(test)
+
+
+def test_an_idle_connection_holds_little_memory(certificates: Certificates) -> None:
+    async def test() -> None:
+        async with (
+            served(Application(), certificates) as port,
+            connected(port, certificates) as client,
+        ):
+            client.ask("/stream")
+            await client.reader.readuntil(b"first\r\n")
+            held = [
+                each.max_size
+                for each in gc.get_objects()
+                if isinstance(each, SSLProtocol) and each._server_side
+            ]
+        assert held == [16 << 10]
 
     run(test)
 

@@ -12,6 +12,7 @@ import pytest
 from asgi import Client
 from nearwise.server.app import Limits
 from nearwise.server.discovery import MINOR
+from nearwise.server.protobuf.wire import fields
 from nearwise.store import MemoryStore
 from served import APPLY, DEFAULT, DEPLOYMENTS, SLICES, STRATEGIC, TABLE, Server, play, service
 
@@ -131,7 +132,7 @@ def test_a_client_that_goes_away_in_the_middle_of_its_body_writes_nothing() -> N
 
 
 @pytest.mark.parametrize(
-    "media", ["application/vnd.kubernetes.protobuf", "application/cbor", "text/plain"]
+    "media", ["application/cbor", "application/merge-patch+json", "text/plain"]
 )
 def test_bodies_in_formats_that_are_not_read_are_refused_by_name(media: str) -> None:
     async def scenario(server: Server) -> None:
@@ -184,6 +185,21 @@ def test_a_store_that_takes_no_more_writes_still_answers_reads() -> None:
 
         assert (reply.status, reply.json["reason"]) == (503, "ServiceUnavailable")
         await server.get(SERVICES)
+
+    play(scenario, store=store)
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/readyz/"])
+def test_a_server_is_well_as_long_as_it_can_write(path: str) -> None:
+    store = MemoryStore()
+
+    async def scenario(server: Server) -> None:
+        reply = await server.ask("GET", path)
+        assert (reply.status, reply.body) == (200, b"ok")
+        await store.close()
+        reply = await server.ask("GET", path)
+        assert reply.status == 500
+        assert reply.body.startswith(b"[-]storage failed: reason withheld\n")
 
     play(scenario, store=store)
 
@@ -285,18 +301,30 @@ def test_the_version_is_one_that_clients_can_read() -> None:
     play(scenario)
 
 
-def test_openapi_is_served_with_a_tag_and_only_in_json() -> None:
+def test_openapi_is_served_with_a_tag_and_in_json() -> None:
     async def scenario(server: Server) -> None:
         index = await server.get("/openapi/v3")
         link = index["paths"]["apis/discovery.k8s.io/v1"]["serverRelativeURL"]
         document = await server.ask("GET", link)
         tag = document.headers["etag"]
         again = await server.ask("GET", link, headers={"if-none-match": tag})
-        protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-        refused = await server.ask("GET", "/openapi/v2", headers={"accept": protobuf})
+        refused = await server.ask("GET", link, headers={"accept": "application/cbor"})
 
         assert "io.k8s.api.discovery.v1.EndpointSlice" in document.json["components"]["schemas"]
         assert (again.status, again.body) == (304, b"")
+        assert refused.status == 406
+
+    play(scenario)
+
+
+def test_a_document_of_no_kinds_is_served_to_kubectl_which_asks_for_protobuf() -> None:
+    protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+
+    async def scenario(server: Server) -> None:
+        reply = await server.ask("GET", "/openapi/v2", headers={"accept": protobuf})
+        assert reply.headers["content-type"] == protobuf.replace("@", ".")
+        assert list(fields(reply.body)) == [(1, b"2.0")]
+        refused = await server.ask("GET", "/openapi/v3", headers={"accept": protobuf})
         assert refused.status == 406
 
     play(scenario)

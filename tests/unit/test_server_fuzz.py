@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nearwise.model.codec import read
+from nearwise.server.requests import address_of
 from nearwise.server.resources import RESOURCES, Resource
 from served import (
     APPLY,
@@ -70,8 +71,9 @@ QUERIES = st.lists(
     max_size=3,
 ).map(lambda pairs: "&".join(f"{name}={value}" for name, value in pairs))
 METHODS = st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"])
+JSON_PATCH = "application/json-patch+json"
 MEDIA = st.sampled_from(
-    [MERGE, STRATEGIC, APPLY, "application/json-patch+json", "application/json", "application/yaml"]
+    [MERGE, STRATEGIC, APPLY, JSON_PATCH, "application/json", "application/yaml"]
 )
 PATHS = st.builds(
     lambda resource, name, part: _path(resource) + name + part,
@@ -186,20 +188,40 @@ def almost_right(draw: st.DrawFn, right: dict[str, Any]) -> dict[str, Any]:
     return changed
 
 
+@st.composite
+def patches(draw: st.DrawFn, right: dict[str, Any], typed: dict[str, Any]) -> tuple[str, Any]:
+    """Return a patch of any type that is almost right, and what it is called."""
+    media = draw(st.sampled_from([MERGE, STRATEGIC, APPLY, JSON_PATCH]))
+    changed = draw(almost_right(right))
+    if media == APPLY:
+        return media, {**changed, **typed}
+    if media == JSON_PATCH:
+        place = draw(st.sampled_from(_places(right)))
+        op = draw(st.sampled_from(["add", "replace", "remove", "test", "copy", "move"]))
+        pointer = "/" + "/".join(map(str, place))
+        return media, [{"op": op, "path": pointer, "from": pointer, "value": draw(VALUES)}]
+    return media, changed
+
+
 @settings(deadline=None, max_examples=250, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_f93_objects_that_are_almost_right_are_taken_or_refused(data: st.DataObject) -> None:
     collection, right = data.draw(st.sampled_from(RIGHT))
+    address = address_of(collection)
+    assert address is not None
+    typed = {"apiVersion": address.resource.api_version, "kind": address.resource.kind}
     target = f"{collection}/web"
-    given_object, patch = data.draw(almost_right(right)), data.draw(almost_right(right))
-    media = data.draw(st.sampled_from([MERGE, STRATEGIC]))
+    given_object = data.draw(almost_right(right))
+    changes = data.draw(st.lists(patches(right, typed), max_size=3))
     part = data.draw(st.sampled_from(["", "", "/status"]))
 
     async def scenario(server: Server) -> None:
         status = await answered(server, "POST", collection, given_object, "application/json")
         assert status in (201, 400, 422, 500)
         await server.ask("POST", collection, right)
-        await answered(server, "PATCH", f"{target}{part}", patch, media)
+        for media, patch in changes:
+            forced = "?fieldManager=me&force=true" if media == APPLY else ""
+            await answered(server, "PATCH", f"{target}{part}{forced}", patch, media)
         await answered(server, "PUT", f"{target}{part}", given_object, "application/json")
         await readable(server)
         await answered(server, "DELETE", target, None, "")

@@ -256,7 +256,9 @@ def unwell(path: Path) -> None:
     )
 
 
-def test_a_write_that_cannot_last_is_never_visible_and_no_other_is_taken(path: Path) -> None:
+def test_a_write_that_cannot_last_is_never_visible_and_no_other_is_taken(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     unwell(path)
     bad = Key("pods", "shop", "bad")
 
@@ -285,6 +287,8 @@ def test_a_write_that_cannot_last_is_never_visible_and_no_other_is_taken(path: P
         await store.close()
 
     asyncio.run(asyncio.wait_for(scenario(), 30))
+    (said,) = caplog.messages
+    assert said.startswith(f"{path} cannot be written: disk is unwell (nothing")
     sql(path, "DROP TRIGGER unwell")
     with opened(path) as store:
         assert store.read.revision == FIRST + 1

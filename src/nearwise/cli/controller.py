@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 
 from nearwise.cli.config import ENVIRONMENT, config_option
-from nearwise.cli.logs import LEVELS, LogFormat, begin_logs
+from nearwise.cli.logs import LogFormat, begin_logs, log_level_option
 
 if TYPE_CHECKING:
     from nearwise.client.kubeconfig import Access
@@ -165,13 +165,7 @@ def _duration(
     callback=_address,
     help="Where health and metrics are served; :PORT for all addresses, or off.",
 )
-@click.option(
-    "--log-level",
-    type=click.Choice(LEVELS),
-    default="info",
-    show_default=True,
-    help="What is logged at least.",
-)
+@log_level_option("info")
 @click.option(
     "--log-format",
     type=click.Choice([str(each) for each in LogFormat]),
@@ -265,26 +259,16 @@ def _settings(
 
 
 async def _run(access: Access, settings: Settings, address: Listen | None) -> Ending:
-    import asyncio
-    import signal
     from contextlib import AsyncExitStack
     from urllib.parse import urlsplit
 
+    from nearwise.cli.stopping import heed_signals
     from nearwise.client.cluster import LiveCluster
     from nearwise.controllers.process import Process
     from nearwise.controllers.serving import Pages, serving
     from nearwise.controllers.surroundings import real_surroundings
 
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def ask_to_stop() -> None:
-        stop.set()
-        for each in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(each)  # a second one ends it at once
-
-    for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, ask_to_stop)
+    stop = heed_signals()
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(LiveCluster(access))
         host = urlsplit(access.server).netloc

@@ -8,20 +8,22 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import Final
 
 from nearwise.cli.output import Colour, Painted, Text, has_unicode, print_line, print_table
 from nearwise.cli.sentences import print_reasons
 from nearwise.insight.changes import Move
-from nearwise.insight.disagreements import READY
 from nearwise.insight.explanation import Explanation, Group, Part, PortLine, Row, Traffic
+from nearwise.insight.states import State
 from nearwise.model.reasons import CATALOGUE, Level, Reason
 from nearwise.routing import KUBE_PROXY, Fate, Mode
 
 _WIDTH: Final = 100
 _BAR: Final = 10  # characters of the longest bar
 _ROWS: Final = 16  # endpoints, and groups of clients, that are shown unless wide
+_ALIKE: Final = 3  # sentences of one kind at the top, unless wide
+_FEW: Final = 8  # ports, and hints of an endpoint, that are listed unless wide
 _ROOM: Final = 42  # characters for a list of endpoints, unless wide
 _LESS_ROOM: Final = 27  # and of nodes
 
@@ -49,7 +51,7 @@ def print_explanation(found: Explanation, *, wide: bool) -> None:
     if findings:
         print_line()
         print_line(Painted("FINDINGS", Colour.BOLD))
-        print_reasons(sorted(findings, key=_severity))
+        print_reasons(sorted(findings, key=_severity), wide=wide)
 
 
 def print_answer(found: Explanation, *, wide: bool) -> None:
@@ -57,7 +59,7 @@ def print_answer(found: Explanation, *, wide: bool) -> None:
     _print_title(found)
     for part in found.parts:
         print_line()
-        _print_headline(part)
+        _print_headline(part, wide=wide)
         if part.endpoints and part.traffic is not Traffic.DNS:
             _print_assumption(part)
             print_line()
@@ -79,7 +81,7 @@ def apart(part: Part | Move, parts: Sequence[Part | Move]) -> str:
     if len({each.profile for each in parts}) > 1:
         words.append(part.profile)
     if len({each.ports for each in parts}) > 1:
-        words.append(",".join(port.name or str(port.port) for port in part.ports))
+        words.append(_few([port.name or str(port.port) for port in part.ports], wide=False))
     return " ".join(words)
 
 
@@ -92,7 +94,7 @@ def _print_title(found: Explanation) -> None:
 
 
 def _print_part(part: Part, *, wide: bool) -> None:
-    _print_headline(part)
+    _print_headline(part, wide=wide)
     if not part.endpoints:
         return
     print_line()
@@ -106,16 +108,21 @@ def _print_part(part: Part, *, wide: bool) -> None:
         _print_groups(part, wide=wide)
 
 
-def _print_headline(part: Part) -> None:
+def _print_headline(part: Part, *, wide: bool) -> None:
     words = [
         part.family,
-        _tell_ports(part.ports),
+        _tell_ports(part.ports, wide=wide),
         _TRAFFIC[part.traffic],
         f"as {part.profile} does it" if part.profile else "",
     ]
-    print_line(Painted("   ".join(filter(None, words)), Colour.DIM))
-    for why in part.headline:
-        _print_wrapped(_sentence(why), _COLOURS.get(why.level, Colour.GREEN))
+    _print_wrapped("   ".join(filter(None, words)), Colour.DIM)
+    for _, group in groupby(part.headline, key=lambda why: why.code):
+        alike = list(group)
+        shown = alike if wide else alike[:_ALIKE]
+        for why in shown:
+            _print_wrapped(_sentence(why), _COLOURS.get(why.level, Colour.GREEN))
+        if more := len(alike) - len(shown):
+            print_line(Painted(f"and {more} more like these (-o wide)", Colour.DIM), indent=2)
 
 
 def _print_assumption(part: Part) -> None:
@@ -125,7 +132,7 @@ def _print_assumption(part: Part) -> None:
 def _print_endpoints(rows: Sequence[Row], *, wide: bool) -> None:
     """Print who gets how much, the most first."""
     ordered = sorted(
-        rows, key=lambda row: (row.state != READY, -round(row.share, 9), _natural(row.name))
+        rows, key=lambda row: (row.state != State.READY, -round(row.share, 9), _natural(row.name))
     )
     shown = ordered if wide else ordered[:_ROWS]
     most = max(row.share for row in rows)
@@ -135,10 +142,10 @@ def _print_endpoints(rows: Sequence[Row], *, wide: bool) -> None:
         "ZONE": [row.zone or "-" for row in shown],
         "NODE": [row.node or "-" for row in shown],
     }
-    if wide or any(row.state != READY for row in rows):
+    if wide or any(row.state != State.READY for row in rows):
         columns["STATE"] = [_state(row) for row in shown]
     if wide or any(row.hint_zones or row.hint_nodes for row in rows):
-        columns["HINTED FOR"] = [_hinted_for(row) for row in shown]
+        columns["HINTED FOR"] = [_hinted_for(row, wide=wide) for row in shown]
     if wide:
         columns["TRAFFIC FROM"] = [_from_zones(row) for row in shown]
         columns["NODES"] = [str(row.nodes) for row in shown]
@@ -151,7 +158,7 @@ def _print_endpoints(rows: Sequence[Row], *, wide: bool) -> None:
 
 def _print_groups(part: Part, *, wide: bool) -> None:
     """Print who goes where; clients that use what runs on their own node are one line."""
-    everybody = sum(row.state == READY for row in part.endpoints)
+    everybody = sum(row.state == State.READY for row in part.endpoints)
     table: list[list[Text]] = []
     for groups in _together(part.groups, wide=wide):
         group = groups[0]
@@ -231,7 +238,7 @@ def _severity(why: Reason) -> int:
 def _sentence(why: Reason) -> str:
     """Return a reason as a sentence of its own; a name in front keeps its letters."""
     text = why.text
-    begins_with_name = CATALOGUE[why.code].sentence.startswith("{")
+    begins_with_name = re.match(r"\{\w+\}", CATALOGUE[why.code].sentence)
     return f"{text if begins_with_name else text[0].upper() + text[1:]}."
 
 
@@ -261,13 +268,13 @@ def _bar(part: float) -> str:
 
 
 def _state(row: Row) -> Text:
-    return row.state if row.state == READY else Painted(row.state, Colour.YELLOW)
+    return row.state if row.state == State.READY else Painted(row.state, Colour.YELLOW)
 
 
-def _hinted_for(row: Row) -> str:
+def _hinted_for(row: Row, *, wide: bool) -> str:
     if row.lent_to:
         return f"{row.lent_to} (lent)"
-    return ", ".join([*row.hint_zones, *row.hint_nodes]) or "-"
+    return _few([*row.hint_zones, *row.hint_nodes], wide=wide) or "-"
 
 
 def _from_zones(row: Row) -> str:
@@ -282,12 +289,13 @@ def _way(group: Group, told: str) -> str:
     return way if usual else f"{way} ({group.profile})"
 
 
-def _tell_ports(ports: Sequence[PortLine]) -> str:
-    return ", ".join(
+def _tell_ports(ports: Sequence[PortLine], *, wide: bool) -> str:
+    told = [
         f"{port.name} {port.port}/{port.protocol}".strip()
-        + (f" -> {', '.join(map(str, port.targets))}" if port.targets else "")
+        + (f" -> {_few(list(map(str, port.targets)), wide=wide)}" if port.targets else "")
         for port in ports
-    )
+    ]
+    return _few(told, wide=wide)
 
 
 def _clients(groups: Sequence[Group], *, wide: bool) -> str:
@@ -316,6 +324,13 @@ def _place(groups: Sequence[Group]) -> str:
     if len(nodes) == 1:
         return nodes[0] or "client"
     return next(iter(zones)) or "no zone" if len(zones) == 1 else f"{len(nodes)} nodes"
+
+
+def _few(names: Sequence[str], *, wide: bool) -> str:
+    """List names, unless wide the first ones only."""
+    if wide or len(names) <= _FEW:
+        return ", ".join(names)
+    return f"{', '.join(names[: _FEW - 1])} + {len(names) - _FEW + 1} more"
 
 
 def _shortened(names: Sequence[str], *, wide: bool) -> str:

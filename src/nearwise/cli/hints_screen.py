@@ -5,7 +5,7 @@ Law: layout only. Every sentence comes from a reason; here are headings and colu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -45,12 +45,13 @@ def print_hints(
         print_table(headers, rows)
     if cluster:
         print_line()
-        print_reasons(cluster, indent=0)
+        print_reasons(cluster, wide=wide, indent=0)
+    common = frozenset(cluster)
     for service in services:
-        _print_reasons(service, cluster, wide=wide)
+        _print_reasons(service, common, wide=wide)
 
 
-def _print_reasons(service: ServiceHints, cluster: Sequence[Reason], *, wide: bool) -> None:
+def _print_reasons(service: ServiceHints, common: Collection[Reason], *, wide: bool) -> None:
     """Print the findings of a service, without those that all have in common."""
     parts: list[ServiceHints | FamilyHints] = [service, *service.families]
     if len(service.families) == 1:
@@ -60,13 +61,13 @@ def _print_reasons(service: ServiceHints, cluster: Sequence[Reason], *, wide: bo
     begun = False
     for title, part in zip(titles, parts, strict=True):
         told = [*part.findings, *(part.reasons if wide else ())]
-        told = [each for each in told if each not in cluster]
+        told = [each for each in told if each not in common]
         if not told:
             continue
         if title or not begun:
             print_line()
             print_line(Painted(title or service.service, Colour.BOLD))
-        print_reasons(told)
+        print_reasons(told, wide=wide)
         begun = True
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
+
+import click
 
 from nearwise.cli.output import harmless
 
-LEVELS: Final = ("debug", "info", "warning", "error")
+_LEVELS: Final = ("debug", "info", "warning", "error")
 
 
 class LogFormat(StrEnum):
@@ -19,6 +22,17 @@ class LogFormat(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+
+
+def log_level_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add ``--log-level`` to a command."""
+    return click.option(
+        "--log-level",
+        type=click.Choice(_LEVELS),
+        default=default,
+        show_default=True,
+        help="What is logged at least.",
+    )
 
 
 def begin_logs(level: str, form: LogFormat) -> None:

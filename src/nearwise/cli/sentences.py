@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from nearwise.cli.output import Colour, Painted, print_line
 from nearwise.model.reasons import Level, Reason
 
 _WIDTH: Final = 100
+_ALIKE: Final = 10  # reasons of one code shown in a row unless wide
 _LEVEL: Final = max(map(len, Level)) + 2  # columns for the level
 _COLOURS: Final = {
     Level.INFO: Colour.DIM,
@@ -18,13 +21,21 @@ _COLOURS: Final = {
 }
 
 
-def print_reasons(reasons: Iterable[Reason], *, indent: int = 2) -> None:
-    """Print each reason once, in the order given, wrapped under its level."""
-    for each in dict.fromkeys((each.level, each.text) for each in reasons):
-        level, text = each
-        lines = textwrap.wrap(
-            text, _WIDTH - indent - _LEVEL, break_long_words=False, break_on_hyphens=False
-        )
-        print_line(Painted(f"{level:<{_LEVEL}}", _COLOURS[level]), *lines[:1], indent=indent)
-        for line in lines[1:]:
-            print_line(line, indent=indent + _LEVEL)
+def print_reasons(reasons: Iterable[Reason], *, wide: bool, indent: int = 2) -> None:
+    """Print each reason once, in the order given, wrapped under its level.
+
+    Unless wide, only the first of a row of reasons with the same code are shown.
+    """
+    once = dict.fromkeys((each.code, each.level, each.text) for each in reasons)
+    for _, group in groupby(once, key=itemgetter(0)):
+        alike = list(group)
+        shown = alike if wide else alike[:_ALIKE]
+        for _, level, text in shown:
+            lines = textwrap.wrap(
+                text, _WIDTH - indent - _LEVEL, break_long_words=False, break_on_hyphens=False
+            )
+            print_line(Painted(f"{level:<{_LEVEL}}", _COLOURS[level]), *lines[:1], indent=indent)
+            for line in lines[1:]:
+                print_line(line, indent=indent + _LEVEL)
+        if more := len(alike) - len(shown):
+            print_line(f"and {more} more like these (-o wide shows all)", indent=indent + _LEVEL)

@@ -11,11 +11,12 @@ from typing import Final
 
 from nearwise.cli.output import Colour, Painted, Text, print_line, print_table
 from nearwise.cli.sentences import print_reasons
-from nearwise.insight.disagreements import state_of
 from nearwise.insight.drift import Drift
+from nearwise.insight.states import state_of
 from nearwise.model.discovery import Endpoint, EndpointHints, EndpointPort, EndpointSlice
 from nearwise.model.wellknown import MANAGED_BY
 
+_NAMES: Final = 8  # slices named in a line unless wide
 _ROWS: Final = 20  # differences of one service shown unless wide
 _NARROW: Final = ("SLICE", "FAMILY", "PORTS", "ENDPOINTS", "HINTS", "MANAGED BY", "WRITE")
 _WIDE: Final = (
@@ -35,22 +36,22 @@ def print_slices(drifts: Sequence[Drift], *, wide: bool) -> None:
             print_line(f"{drift.service}: {name} would be deleted.")
         if not drift.slices:
             print_line(f"{drift.service}: no slices.")
-            print_reasons(drift.reasons)
+            print_reasons(drift.reasons, wide=wide)
     _print_unjudged(drifts)
 
 
 def print_differences(drifts: Sequence[Drift], *, wide: bool) -> None:
     """Print what differs, service by service, and at the end how many services do."""
     for drift in drifts:
-        writes = _writes(drift)
+        writes = _writes(drift, wide=wide)
         told = [*drift.differences, *drift.notes]
         if not (writes or told):
             continue
         print_line(Painted(drift.service, Colour.BOLD), f": {writes}" if writes else "")
         if writes:
-            print_reasons(drift.reasons)
+            print_reasons(drift.reasons, wide=wide)
         shown = len(told) if wide else _ROWS
-        print_reasons(told[:shown])
+        print_reasons(told[:shown], wide=wide)
         if more := len(told[shown:]):
             print_line(f"and {more} more (-o wide shows all)", indent=2)
         print_line()
@@ -69,13 +70,19 @@ def _print_unjudged(drifts: Iterable[Drift]) -> None:
         print_line(Painted(f"Not compared: {services} services, for {text}.", Colour.YELLOW))
 
 
-def _writes(drift: Drift) -> str:
+def _writes(drift: Drift, *, wide: bool) -> str:
     parts = (("create", drift.created), ("update", drift.updated), ("delete", drift.deleted))
-    return "; ".join(f"{verb} {', '.join(names)}" for verb, names in parts if names)
+    told = []
+    for verb, names in parts:
+        shown = names if wide else names[:_NAMES]
+        more = [f"{len(names) - len(shown)} more"] if len(names) > len(shown) else []
+        if names:
+            told.append(f"{verb} {', '.join([*shown, *more])}")
+    return "; ".join(told)
 
 
 def _slice_row(drift: Drift, slice_: EndpointSlice) -> Iterator[Sequence[Text]]:
-    ready = sum(each.conditions.ready is not False for each in slice_.endpoints)
+    ready = sum(each.ready for each in slice_.endpoints)
     some = f" ({ready} ready)" if ready < len(slice_.endpoints) else ""
     yield (
         *_head(slice_),

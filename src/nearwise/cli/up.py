@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from nearwise.cli.logs import LEVELS, LogFormat, begin_logs
+from nearwise.cli.logs import LogFormat, begin_logs, log_level_option
 from nearwise.cli.output import print_line
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ def _networks(
     multiple=True,
     metavar="NETWORK",
     callback=_networks,
-    help="Network of the cluster addresses of services; twice for both address families. "
-    "[default: that of the services there are, else 10.96.0.0/16]",
+    help="Network of services' cluster addresses, twice for both families; without it the one "
+    "that the services are in, else 10.96.0.0/16.",
 )
 @click.option(
     "--no-controllers", is_flag=True, help="Have nobody write EndpointSlices: serve the API only."
@@ -110,13 +110,7 @@ def _networks(
     show_default=True,
     help="How many endpoints a slice holds at most.",
 )
-@click.option(
-    "--log-level",
-    type=click.Choice(LEVELS),
-    default="warning",
-    show_default=True,
-    help="What is logged at least.",
-)
+@log_level_option("warning")
 def command(
     *,
     data: Path | None,
@@ -174,10 +168,12 @@ def _folder(data: Path | None) -> Iterator[Path]:
 
 async def _run(choices: _Choices, folder: Path) -> None:
     """Open what is needed, serve, and close it again."""
-    from nearwise.server.serve import listening
+    from nearwise.cli.stopping import heed_signals
+    from nearwise.server.serve import allow_many_connections, listening
     from nearwise.store import MemoryStore, SqliteStore
 
-    stop = _heed_signals()
+    allow_many_connections()
+    stop = heed_signals()
     with listening(choices.listen, choices.port) as sockets:
         store = SqliteStore(folder / "nearwise.db") if choices.data else MemoryStore()
         try:
@@ -216,6 +212,7 @@ async def _serve(
             networks=choices.networks,
             controllers=partial(_settings, choices) if choices.controllers else None,
         ) as loaded:
+            del objects
             _greet(url, kubeconfig, choices, loaded)
             await stop.wait()
     finally:
@@ -243,24 +240,6 @@ def _settings(choices: _Choices) -> Settings:
 
     slices = SlicesSettings(rules=Rules(max_endpoints=choices.max_endpoints))
     return Settings(slices=slices, election=None)
-
-
-def _heed_signals() -> asyncio.Event:
-    """Return what Ctrl-C or SIGTERM set; a second one ends the process at once."""
-    import asyncio
-    import signal
-
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def ask_to_stop() -> None:
-        stop.set()
-        for each in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(each)
-
-    for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, ask_to_stop)
-    return stop
 
 
 def _greet(url: str, kubeconfig: Path, choices: _Choices, loaded: Loaded) -> None:

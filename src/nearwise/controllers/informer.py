@@ -103,8 +103,8 @@ class Informer(Generic[K]):
                 aclosing(self._cluster.watch(self._resource, request.query)) as events,  # type: ignore[type-var]
             ):
                 async for kind, obj in events:
-                    patience.reschedule(loop.time() + request.patience)
                     self._tell(self._machine.event(kind, obj))
+                    patience.reschedule(loop.time() + self._machine.patience)
                     if self._machine.phase is Phase.LIST:
                         return
         except TimeoutError:

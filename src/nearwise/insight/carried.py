@@ -16,7 +16,7 @@ import msgspec
 
 from nearwise.insight.since import hint_events
 from nearwise.insight.world import World, last_told
-from nearwise.model import Endpoint, EndpointSlice, Reason, Service, reason, wellknown
+from nearwise.model import EndpointSlice, Reason, Service, reason, wellknown
 from nearwise.slices.allocation import Allocations, Assigned, Refusal, allocate, assign
 from nearwise.slices.asked import Asked, Mode
 from nearwise.slices.distribution import fits, hints_for
@@ -46,7 +46,7 @@ class Carried(msgspec.Struct, frozen=True, rename="camel"):
 def carried(world: World, service: Service, family: str, wish: Asked) -> Carried:
     """Say which hints the service's slices of a family carry, why, and what is wrong with them."""
     slices = [s for s in world.slices_of(service.metadata.key) if s.address_type == family]
-    ready = [e for s in slices for e in s.endpoints if e.conditions.ready is not False]
+    ready = [e for s in slices for e in s.endpoints if e.ready]
     managed = [slice_ for slice_ in slices if is_managed(slice_, service)]
     hinted = [e for e in ready if e.hints and (e.hints.for_zones or e.hints.for_nodes)]
     zones = Counter(zone.name for e in hinted if e.hints for zone in e.hints.for_zones)
@@ -156,9 +156,10 @@ def _tell_lent(
         for endpoint in slice_.endpoints:
             to = lent.get(next(iter(endpoint.addresses), ""))
             if to and endpoint.zone:
-                ways.setdefault((endpoint.zone, to), []).append(name_of(endpoint))
+                ways.setdefault((endpoint.zone, to), []).append(endpoint.called)
     for (zone, to), names in sorted(ways.items()):
-        yield reason("hints-lent", zone=zone, to=to, ratios=ratios, endpoints=sorted(names))
+        both = {name: ratios[name] for name in sorted((zone, to)) if name in ratios}
+        yield reason("hints-lent", zone=zone, to=to, ratios=both, endpoints=sorted(names))
 
 
 def _by_distribution(
@@ -171,13 +172,13 @@ def _by_distribution(
     for slice_ in managed:
         for endpoint in slice_.endpoints:
             if not fits(endpoint, wish.distribution):
-                (wrong if endpoint.hints else missing).append(name_of(endpoint))
+                (wrong if endpoint.hints else missing).append(endpoint.called)
             elif (
                 wish.distribution
                 and endpoint.conditions.ready
                 and not (hints_for(endpoint, wish.distribution) and endpoint.zone)
             ):
-                placeless.append((name_of(endpoint), endpoint.node_name or ""))
+                placeless.append((endpoint.called, endpoint.node_name or ""))
     for name, node in sorted(placeless):
         unlabelled = node in world.nodes and not world.zones[node]
         code = "endpoint-without-hint-node" if unlabelled else "endpoint-without-hint-zone"
@@ -199,10 +200,3 @@ def _last_event(world: World, service: Service, family: str) -> Iterator[Reason]
             message=event.message,
             count=max(event.count, 1),
         )
-
-
-def name_of(endpoint: Endpoint) -> str:
-    """Return what a user calls the endpoint: its pod, or its address."""
-    if endpoint.target_ref is not None and endpoint.target_ref.name:
-        return endpoint.target_ref.name
-    return next(iter(endpoint.addresses), "")

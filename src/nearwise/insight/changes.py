@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from nearwise.insight.disagreements import READY
 from nearwise.insight.explanation import Explanation, Group, Part, PortLine, Row, Traffic, Value
+from nearwise.insight.states import State
 from nearwise.insight.world import Key
 from nearwise.model import Reason, reason
 
@@ -287,12 +287,12 @@ def _became(row: Row | None, now: Row | None) -> str:
         return "endpoints-readdressed"
     if row.state == now.state:
         return ""
-    if now.state == READY:
+    if now.state == State.READY:
         return "endpoints-became-ready"
-    if not now.state.startswith("terminating"):
+    if not now.state.is_terminating:
         return "endpoints-lost-readiness"
-    terminated = row.state.startswith("terminating")
-    return "endpoints-stopped-serving" if terminated else "endpoints-began-terminating"
+    going = row.state.is_terminating
+    return "endpoints-stopped-serving" if going else "endpoints-began-terminating"
 
 
 def _wish(found: Explanation) -> Iterator[Reason]:

@@ -18,9 +18,9 @@ from typing import Final
 import msgspec
 
 from nearwise.insight.world import Key, World
-from nearwise.model import Node, Pod, Reason, Service, reason, wellknown
+from nearwise.model import Node, Pod, Reason, Service, reason
+from nearwise.model.core import Condition, NodeStatus
 from nearwise.model.errors import InputError
-from nearwise.model.quantity import milli
 from nearwise.model.selectors import matches, parse
 from nearwise.routing import Client
 
@@ -30,6 +30,8 @@ CPU: Final = "cpu"
 PODS: Final = "pods"
 
 _SYSTEM: Final = "kube-system"
+_UNKNOWN: Final = Node(status=NodeStatus(conditions=(Condition("Ready", "True"),)))
+"""What a node of which nothing is known is taken for: a ready worker, with no CPU to weigh."""
 
 
 class Assumption(msgspec.Struct, frozen=True):
@@ -82,14 +84,14 @@ def assume(world: World, service: Service, among: Sequence[Client], how: str = N
     """
     nodes = [place.node for place in among]
     pods = {node: _callers(world, service, node) for node in nodes}
-    ready = [node for node in nodes if _is_ready(world.nodes.get(node))]
-    workers = [node for node in ready if _is_worker(world.nodes.get(node))]
+    ready = [node for node in nodes if _node(world, node).ready]
+    workers = [node for node in ready if not _node(world, node).control_plane]
     busy = [node for node in ready if pods[node]]
 
     if how not in {NODES, CPU, PODS}:
         return _by_selector(world, nodes, how)
     weights: dict[str, float]
-    if how == CPU and (weights := _some((node, _cpu(world.nodes.get(node))) for node in workers)):
+    if how == CPU and (weights := _some((node, _node(world, node).cpu) for node in workers)):
         said = reason("clients-by-cpu", nodes=len(weights))
     elif how == PODS and busy:
         weights = _some((node, len(pods[node])) for node in busy)
@@ -111,7 +113,7 @@ def through_nodes(world: World, among: Sequence[Client], healthy: Collection[str
     ``healthy`` are the nodes whose health check passes; when there is none, a load balancer
     mostly goes on with all that are ready.
     """
-    ready = [place.node for place in among if _is_ready(world.nodes.get(place.node))]
+    ready = [place.node for place in among if _node(world, place.node).ready]
     nodes = [node for node in ready if node in healthy] or ready or [at.node for at in among]
     return Assumption(reason("clients-outside", nodes=len(nodes)), _equal(nodes), {})
 
@@ -201,27 +203,8 @@ def _runs(pod: Pod) -> bool:
     return pod.status.phase == "Running"
 
 
-def _is_ready(node: Node | None) -> bool:
-    """Tell whether a node is ready; one of which nothing is known is taken to be."""
-    if node is None:
-        return True
-    return any(
-        condition.type == "Ready" and condition.status == "True"
-        for condition in node.status.conditions
-    )
-
-
-def _is_worker(node: Node | None) -> bool:
-    labels = node.metadata.labels.keys() if node else set()
-    return not labels & {wellknown.CONTROL_PLANE, wellknown.MASTER}
-
-
-def _cpu(node: Node | None) -> int:
-    """Return the allocatable milli-CPU; what is not known counts as nothing."""
-    try:
-        return milli(node.status.allocatable.get("cpu", 0)) if node else 0
-    except ValueError:
-        return 0
+def _node(world: World, name: str) -> Node:
+    return world.nodes.get(name, _UNKNOWN)
 
 
 def _tell(place: Client) -> str:

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from nearwise.insight.states import state_of
 from nearwise.insight.world import Key, World, version_of
 from nearwise.model import Endpoint, Endpoints, EndpointSlice, ObjectMeta, Reason, Service, reason
 from nearwise.model.wellknown import (
@@ -23,7 +24,6 @@ from nearwise.model.wellknown import (
 )
 from nearwise.slices.endpoints import EndpointRule, families_of
 
-READY: Final = "ready"
 _LISTED_AT_MOST: Final = 5  # findings of one kind that are told one by one
 
 
@@ -67,10 +67,10 @@ def _owners(
     world: World, service: ObjectMeta | None, slices: Iterable[EndpointSlice]
 ) -> Iterator[Reason]:
     """Find slices whose owning service is gone, or is another one than that of today."""
-    alive = {meta.uid for meta in (each.metadata for each in world.objects.services) if meta.uid}
     for slice_ in slices:
         owners = [own for own in slice_.metadata.owner_references if own.kind == "Service"]
         named = slice_.metadata.labels.get(SERVICE_NAME, "")
+        exists = any(own.uid in world.service_uids for own in owners)
         if service is not None and (
             not owners or not service.uid or any(own.uid == service.uid for own in owners)
         ):
@@ -80,7 +80,7 @@ def _owners(
             slice=slice_.metadata.name,
             service=f"{slice_.metadata.namespace}/{named}",
             owner=owners[0].uid if owners else "nobody",
-            owner_exists="exists" if any(own.uid in alive for own in owners) else "does not exist",
+            owner_exists="exists" if exists else "does not exist",
             created=slice_.metadata.creation_timestamp or "an unknown time",
         )
 
@@ -199,7 +199,7 @@ def _endpoints(world: World, service: Service, slices: Iterable[EndpointSlice]) 
     differ = [
         address
         for address in sorted(told.keys() & listed.keys())
-        if told[address] != (listed[address].endpoint.conditions.ready is not False)
+        if told[address] != listed[address].endpoint.ready
     ]
     for address in differ[:_LISTED_AT_MOST]:
         yield _tell_difference(world, legacy, address, listed[address], told[address])
@@ -229,23 +229,14 @@ def _tell_difference(
     }
     if pod is None:
         return reason("endpoints-slice-disagree", **facts)
-    is_ready = any(c.type == "Ready" and c.status == "True" for c in pod.status.conditions)
-    alive = is_ready and pod.metadata.deletion_timestamp is None
+    alive = pod.ready and pod.metadata.deletion_timestamp is None
     return reason(
         "endpoints-slice-disagree-pod",
         **facts,
         pod=pod.metadata.name,
         truth="ready" if alive else "not ready",
-        right="slice" if alive == (copy.endpoint.conditions.ready is not False) else "Endpoints",
+        right="slice" if alive == copy.endpoint.ready else "Endpoints",
     )
-
-
-def state_of(endpoint: Endpoint) -> str:
-    """Say the state of an endpoint in one or two words; what is absent means true."""
-    conditions = endpoint.conditions
-    if conditions.terminating:
-        return "terminating" if conditions.serving is not False else "terminating, not serving"
-    return "not ready" if conditions.ready is False else READY
 
 
 def _changed(meta: ObjectMeta) -> str:

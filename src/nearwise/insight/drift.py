@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from nearwise.insight.carried import name_of
-from nearwise.insight.disagreements import disagreements, orphans, state_of
+from nearwise.insight.disagreements import disagreements, orphans
+from nearwise.insight.states import state_of
 from nearwise.insight.sync import next_sync, unjudged, writer
 from nearwise.insight.world import Key, World
 from nearwise.model import Endpoint, EndpointHints, EndpointPort, EndpointSlice, Reason, reason
@@ -159,7 +159,7 @@ def _compare(family: str, before: _Listing, after: _Listing) -> Iterator[Reason]
     as_many = _hints(before) == _hints(after)
     for identity in sorted(before.keys() | after.keys()):
         old, new = before.get(identity, []), after.get(identity, [])
-        name = name_of((old or new)[0].endpoint)
+        name = (old or new)[0].endpoint.called
         if len(old) > max(len(new), 1):
             slices = [each.slice for each in old]
             yield reason("diff-endpoint-twice", endpoint=name, family=family, slices=slices)

@@ -13,6 +13,7 @@ import msgspec
 
 from nearwise.insight.carried import Carried
 from nearwise.insight.shares import ZonePair
+from nearwise.insight.states import State
 from nearwise.model import Reason
 
 
@@ -41,17 +42,16 @@ class PortLine(Value, frozen=True):
 class Row(Value, frozen=True):
     """An endpoint, and what it gets.
 
-    ``state`` is ready, terminating, terminating and not serving, or not ready. ``lent_to`` is the
-    zone that it serves though it is in another. ``share`` is its part of all traffic, and
-    ``reached_from`` says which part of all traffic comes to it from which zone; ``nodes`` counts
-    the nodes whose connections may go to it, with or without traffic.
+    ``lent_to`` is the zone that it serves though it is in another. ``share`` is its part of all
+    traffic, and ``reached_from`` says which part of all traffic comes to it from which zone;
+    ``nodes`` counts the nodes whose connections may go to it, with or without traffic.
     """
 
     name: str
     address: str
     node: str
     zone: str
-    state: str
+    state: State
     slice: str
     hint_zones: tuple[str, ...]
     hint_nodes: tuple[str, ...]

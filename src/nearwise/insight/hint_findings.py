@@ -12,7 +12,8 @@ from typing import Final
 
 import msgspec
 
-from nearwise.insight.carried import Carried, name_of
+from nearwise.insight.carried import Carried
+from nearwise.insight.since import beginning
 from nearwise.insight.sync import next_sync
 from nearwise.insight.world import World
 from nearwise.model import Endpoint, EndpointSlice, Node, Pod, Reason, Service, reason
@@ -89,7 +90,7 @@ def of_family(
     codes = {each.code for each in found.findings}
     if wish.mode is Mode.SHARES and why_not_reconciled(service) is None:
         yield from _refused(world, nodes, service, wish, found)
-        yield from _stuck(service, found)
+        yield from _stuck(world, service, found)
         yield from _not_counted(nodes.shares, slices)
         yield from _tolerated(world, nodes, service, found.family)
     if codes & {"endpoint-without-hint-node", "endpoint-without-hint-zone"}:
@@ -129,15 +130,15 @@ def _refused(
         )
 
 
-def _stuck(service: Service, found: Carried) -> Iterator[Reason]:
+def _stuck(world: World, service: Service, found: Carried) -> Iterator[Reason]:
     """Say since when hints are not those of today, and what makes Kubernetes look again."""
     codes = {each.code for each in found.findings}
     if not codes & {"hints-stuck-off", "hints-stuck-on", "hints-outdated"}:
         return
     if "hints-stuck-off" in codes:
-        last = [r.facts for r in found.reasons if r.code == "hints-last-event"]
-        if last and str(last[0]["event"]).endswith("Disabled"):
-            yield reason("hints-off-since", time=last[0]["time"], message=last[0]["message"])
+        went = beginning(world, service, found.family, hinted=False)
+        if went is not None:
+            yield reason("hints-off-since", time=went.time, message=went.event.message)
         else:
             yield reason("hints-off-since-unknown")
     namespace, name = service.metadata.key
@@ -151,7 +152,7 @@ def _not_counted(shares: ZoneShares, slices: Iterable[EndpointSlice]) -> Iterato
     there: dict[str, list[str]] = {}
     for endpoint in _ready(_endpoints(slices)):
         if endpoint.zone and endpoint.zone not in shares.cpu:
-            there.setdefault(endpoint.zone, []).append(name_of(endpoint))
+            there.setdefault(endpoint.zone, []).append(endpoint.called)
     for zone, names in sorted(there.items()):
         nodes = _cores((node.name, node.cpu) for node in shares.excluded if node.zone == zone)
         yield reason("hints-zone-not-counted", endpoints=sorted(names), zone=zone, nodes=nodes)
@@ -211,7 +212,7 @@ def _stale(world: World, slices: Iterable[EndpointSlice]) -> Iterator[Reason]:
     """Find hints of ready endpoints for places where no client can be."""
     if not world.nodes:
         return
-    alive = {name for name, node in world.nodes.items() if _is_ready(node)}
+    alive = {name for name, node in world.nodes.items() if node.ready}
     zones_alive = {world.zones[name] for name in alive}
     hints = [each.hints for each in _ready(_endpoints(slices)) if each.hints is not None]
     zones = Counter(zone.name for hint in hints for zone in hint.for_zones)
@@ -263,13 +264,9 @@ def _endpoints(slices: Iterable[EndpointSlice]) -> Iterator[Endpoint]:
 
 
 def _ready(endpoints: Iterable[Endpoint]) -> list[Endpoint]:
-    return [each for each in endpoints if each.conditions.ready is not False]
+    return [each for each in endpoints if each.ready]
 
 
 def _by_zone(endpoints: Iterable[Endpoint]) -> dict[str, int]:
     hints = (each.hints for each in endpoints if each.hints is not None)
     return dict(sorted(Counter(zone.name for hint in hints for zone in hint.for_zones).items()))
-
-
-def _is_ready(node: Node) -> bool:
-    return any(each.type == "Ready" and each.status == "True" for each in node.status.conditions)

@@ -163,7 +163,7 @@ def _nodes(world: World, service: Service, family: str) -> dict[str, int]:
         for slice_ in world.slices_of(service.metadata.key)
         if slice_.address_type == family
         for endpoint in slice_.endpoints
-        if endpoint.hints is not None and endpoint.conditions.ready is not False
+        if endpoint.hints is not None and endpoint.ready
         for node in endpoint.hints.for_nodes
     )
     return dict(sorted(found.items()))

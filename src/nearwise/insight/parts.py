@@ -16,11 +16,11 @@ import msgspec
 
 from nearwise.insight import spread
 from nearwise.insight.answers import Answer, answers
-from nearwise.insight.carried import Carried, name_of
+from nearwise.insight.carried import Carried
 from nearwise.insight.clients import Assumption, through_nodes
-from nearwise.insight.disagreements import READY, state_of
 from nearwise.insight.explanation import Group, Part, PortLine, Row, Traffic
 from nearwise.insight.shares import Shares, Stream, mean, shares, skew, sources
+from nearwise.insight.states import State, state_of
 from nearwise.insight.world import World
 from nearwise.model import Reason, Service, reason
 from nearwise.model.core import ServicePort
@@ -115,7 +115,7 @@ def _part(
     groups = tuple(
         _group(answer, rows, stream, assumed) for answer, stream in zip(found, streams, strict=True)
     )
-    ready = [row.share for row in rows if row.state == READY]
+    ready = [row.share for row in rows if row.state == State.READY]
     who = _who(question, rows, groups)
     if way.traffic is Traffic.DNS:
         who = (reason("dns-answers", count=sum(bool(row.share) for row in rows)),)
@@ -175,7 +175,7 @@ def _rows(
         for position in answer.backends:
             nodes[position] += len(answer.places)
     lent = carries.lent if carries else {}
-    names = Counter(name_of(backend.source) for backend in pool)
+    names = Counter(backend.source.called for backend in pool)
     return tuple(
         Row(
             name=name if names[name] == 1 else f"{name} ({backend.endpoint})",
@@ -192,7 +192,7 @@ def _rows(
             nodes=nodes[position],
         )
         for position, backend in enumerate(pool)
-        for name in (name_of(backend.source),)
+        for name in (backend.source.called,)
     )
 
 
@@ -252,7 +252,7 @@ def _nodes(group: Group) -> tuple[str, ...]:
 
 def _without_hints(rows: Sequence[Row], streams: Iterable[Stream], zones: Sequence[str]) -> Shares:
     """Return the shares as if every client used all ready endpoints."""
-    everybody = tuple(position for position, row in enumerate(rows) if row.state == READY)
+    everybody = tuple(position for position, row in enumerate(rows) if row.state == State.READY)
     weights: dict[str, list[float]] = {}
     for stream in streams:
         for zone, part in stream.zones.items():

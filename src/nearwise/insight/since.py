@@ -12,7 +12,7 @@ back for a while.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -31,6 +31,13 @@ class Since(msgspec.Struct, frozen=True):
     seconds: int | None
 
 
+class Telling(NamedTuple):
+    """An event, and one of the times at which it was told (RFC 3339)."""
+
+    time: str
+    event: Event
+
+
 def hint_events(world: World, service: Service, family: str) -> tuple[Event, ...]:
     """Return what was told about the hints of an address family, the latest last."""
     return tuple(
@@ -45,19 +52,24 @@ def since(
     world: World, service: Service, family: str, *, hinted: bool, now: datetime | None
 ) -> Since | None:
     """Say since when hints are there, or refused; None when the events do not fit what is."""
+    begun = beginning(world, service, family, hinted=hinted)
+    return Since(begun.time, seconds_ago(begun.time, now)) if begun else None
+
+
+def beginning(world: World, service: Service, family: str, *, hinted: bool) -> Telling | None:
+    """Return when hints came, or went, and the event told then; None as ``since`` does."""
     events = hint_events(world, service, family)
     if not events or (events[-1].reason == _ENABLED) is not hinted:
         return None
-    enabled = max(
-        (last_told(each) for each in events if each.reason == _ENABLED), key=_to_second, default=""
-    )
-    time = enabled
+    enabled = [Telling(last_told(each), each) for each in events if each.reason == _ENABLED]
+    begun = max(enabled, key=_second, default=Telling("", events[-1]))
     if not hinted:
         disabled = [each for each in events if each.reason != _ENABLED]
-        times = [*map(_first_told, disabled), *map(last_told, disabled)]
-        later = [time for time in times if _to_second(time) > _to_second(enabled)]
-        time = min(later, key=_to_second, default=last_told(events[-1]))
-    return Since(time, seconds_ago(time, now)) if time else None
+        told = [Telling(_first_told(each), each) for each in disabled]
+        told += [Telling(last_told(each), each) for each in disabled]
+        later = [each for each in told if _second(each) > _second(begun)]
+        begun = min(later, key=_second, default=Telling(last_told(events[-1]), events[-1]))
+    return begun if begun.time else None
 
 
 def seconds_ago(time: str, now: datetime | None) -> int | None:
@@ -74,5 +86,5 @@ def _first_told(event: Event) -> str:
     return event.first_timestamp or event.event_time or last_told(event)
 
 
-def _to_second(time: str) -> str:
-    return time[:_SECOND]
+def _second(told: Telling) -> str:
+    return told.time[:_SECOND]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from nearwise.insight.disagreements import READY
 from nearwise.insight.explanation import Group, Row
 from nearwise.insight.shares import Shares, mean, skew
+from nearwise.insight.states import State
 from nearwise.model import Reason, reason
 
 HOT: Final = 2.0  # times the mean from which an endpoint is called hot
@@ -20,7 +20,7 @@ _ALIKE: Final = 1.005  # skew up to which shares count as even
 
 def headline(rows: Sequence[Row]) -> Iterator[Reason]:
     """Yield the sentence that says who gets the traffic, if anybody does."""
-    ready = [row for row in rows if row.state == READY]
+    ready = [row for row in rows if row.state == State.READY]
     used = [row.share for row in rows if row.share > 0]
     if not used:
         return
@@ -40,7 +40,7 @@ def headline(rows: Sequence[Row]) -> Iterator[Reason]:
 
 def findings(rows: Sequence[Row], groups: Iterable[Group]) -> Iterator[Reason]:
     """Yield what should worry: endpoints that nobody reaches, hot ones, nodes without a zone."""
-    ready = [row for row in rows if row.state == READY]
+    ready = [row for row in rows if row.state == State.READY]
     middle = mean([row.share for row in ready])
     if not middle:
         return
@@ -76,9 +76,9 @@ def crossing(now: Shares, without_hints: Shares) -> Iterator[Reason]:
 def idle(rows: Iterable[Row]) -> Iterator[Reason]:
     """Yield which endpoints are listed though they are not to be used."""
     unused = [row for row in rows if not row.share]
-    if draining := [row.name for row in unused if row.state.startswith("terminating")]:
+    if draining := [row.name for row in unused if row.state.is_terminating]:
         yield reason("endpoints-terminating", endpoints=draining)
-    if waiting := [row.name for row in unused if row.state == "not ready"]:
+    if waiting := [row.name for row in unused if row.state == State.NOT_READY]:
         yield reason("endpoints-not-ready", endpoints=waiting)
 
 

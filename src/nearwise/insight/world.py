@@ -45,6 +45,12 @@ class World:
         return {service.metadata.key: service for service in self.objects.services}
 
     @cached_property
+    def service_uids(self) -> frozenset[str]:
+        """The uids of the services that have one."""
+        uids = (service.metadata.uid for service in self.objects.services)
+        return frozenset(uid for uid in uids if uid)
+
+    @cached_property
     def pods(self) -> Mapping[Key, Pod]:
         """Every pod."""
         return {pod.metadata.key: pod for pod in self.objects.pods}
@@ -70,10 +76,7 @@ class World:
         the endpoints tell.
         """
         if self.nodes:
-            return {
-                name: node.metadata.labels.get(wellknown.ZONE, "")
-                for name, node in self.nodes.items()
-            }
+            return {name: node.zone for name, node in self.nodes.items()}
         found = {pod.spec.node_name: "" for pod in self.objects.pods if pod.spec.node_name}
         for slice_ in self.objects.slices:
             for endpoint in slice_.endpoints:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from nearwise.lab.control_plane import Door, control_plane
-from nearwise.server.serve import listening, port_of, tls
+from nearwise.model.errors import InputError
+from nearwise.server.serve import allow_many_connections, listening, port_of, tls
 from nearwise.store import MemoryStore
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class Orders(msgspec.Struct, frozen=True):
     certificate: str
     key: str
     token: str
+    owner: int
+    """The process for which it does it."""
     controllers: bool = True
     max_endpoints: int = 100
     objects: tuple[dict[str, Any], ...] = ()
@@ -46,7 +49,7 @@ async def _serve(orders: Orders) -> None:
         async with control_plane(MemoryStore(), door, objects=orders.objects, controllers=settings):
             sys.stdout.write(f"{port_of(sockets[0])}\n")
             sys.stdout.flush()
-            await _abandoned()
+            await _abandoned(orders.owner)
 
 
 def _settings(max_endpoints: int) -> Settings:
@@ -56,7 +59,7 @@ def _settings(max_endpoints: int) -> Settings:
     return Settings(slices=SlicesSettings(rules=Rules(max_endpoints=max_endpoints)), election=None)
 
 
-async def _abandoned() -> None:
+async def _abandoned(owner: int) -> None:
     """Wait until the owner has closed standard input, or is there no more."""
     gone = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -66,7 +69,6 @@ async def _abandoned() -> None:
             gone.set()
 
     loop.add_reader(sys.stdin.fileno(), read)
-    owner = os.getppid()
     while not gone.is_set() and os.getppid() == owner:
         try:
             async with asyncio.timeout(_LOOK):
@@ -78,7 +80,12 @@ async def _abandoned() -> None:
 def main() -> None:
     """Read the orders, and serve."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the owner
-    asyncio.run(_serve(msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)))
+    allow_many_connections()
+    orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
+    try:
+        asyncio.run(_serve(orders))
+    except InputError as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

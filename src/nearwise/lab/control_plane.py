@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nearwise.lab.dumps import Loaded, load, networks_for
 from nearwise.lab.kubelets import Kubelets
 from nearwise.lab.local_cluster import LocalCluster
+from nearwise.model.errors import InputError
 from nearwise.server.allocation import Pool
 from nearwise.server.api import Api
 from nearwise.server.app import App
@@ -25,6 +26,7 @@ from nearwise.server.garbage import Collector
 from nearwise.server.namespaces import Emptier
 from nearwise.server.objects.stored import Decoded
 from nearwise.server.serve import serving
+from nearwise.server.statuses import Refusal
 from nearwise.store import Store
 
 if TYPE_CHECKING:
@@ -54,12 +56,16 @@ async def control_plane(
 
     ``networks`` are those of cluster addresses, by default those that the services are in.
     ``controllers`` returns how these are to work; without it none do. The store stays open.
-    Raises InputError for objects that cannot be stored.
+    Raises InputError for objects that cannot be stored, and when nothing can be.
     """
     api = Api(store, pool=Pool(networks or networks_for(objects, store.read)))
     chores = [each(store, api) for each in (Kubelets, Collector, Emptier)]
     loaded = await load(objects, store, api)
-    await api.start()
+    del objects  # they are stored; as plain values they take several times as much
+    try:
+        await api.start()
+    except Refusal as refused:
+        raise InputError(f"cannot begin: {refused}") from None
     work: list[_Work] = [each.run for each in chores]
     if controllers is not None:
         work.append(partial(_control, api, controllers))

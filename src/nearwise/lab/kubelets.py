@@ -72,7 +72,7 @@ class Kubelets:
         if about.deletion_timestamp is None or not about.deletion_grace_period_seconds:
             return  # only finalizers keep it, if it is there
         left = (about.deletion_timestamp - self._api.world.now()).total_seconds()
-        if left > 0:
+        if 0 < left <= about.deletion_grace_period_seconds + 1:  # or the clock was set back
             self._chores.add(key, left)
             return
         options = DeleteOptions(grace_period_seconds=0, preconditions=Preconditions(about.uid))

@@ -70,7 +70,7 @@ class Request(msgspec.Struct, frozen=True):
     """A request for the resource: a list, or a watch whose events are to be handed in.
 
     If nothing at all comes for ``patience`` seconds, close the connection: a list has then failed,
-    a watch has ended.
+    a watch has ended. Once a watch has brought something, the machine's ``patience`` counts.
     """
 
     watch: bool
@@ -135,6 +135,7 @@ class ListWatch(Generic[K]):
         self._failed_at = -inf
         self._ask_at = -inf
         self._asked_at = 0.0
+        self._seconds = 0  # after which the latest watch ends
         self._heard = False  # whether anything came of the latest request
         self._synced = False
         self._trouble: Status | None = None
@@ -149,6 +150,11 @@ class ListWatch(Generic[K]):
     def version(self) -> str:
         """The resource version from which a watch goes on; empty while objects are listed."""
         return self._version
+
+    @property
+    def patience(self) -> float:
+        """For how many seconds the latest watch may bring nothing by now."""
+        return _SILENCE if self._phase is Phase.STREAM else self._seconds + _OVERDUE
 
     @property
     def has_synced(self) -> bool:
@@ -173,13 +179,13 @@ class ListWatch(Generic[K]):
             if self._continue:
                 query["continue"] = self._continue
             return Request(False, query, _LIST_SECONDS)
-        seconds = int(_WATCH_SECONDS * (1 + self._lot()))
+        self._seconds = seconds = int(_WATCH_SECONDS * (1 + self._lot()))
         query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
         if self._phase is Phase.STREAM:
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-            return Request(True, query, _SILENCE)
+            return Request(True, query, self.patience)
         query["resourceVersion"] = self._version
-        return Request(True, query, seconds + _OVERDUE)
+        return Request(True, query, self.patience)
 
     # --- what came of it ------------------------------------------------------------------
 

@@ -1,14 +1,19 @@
 """Service, Pod, Node, Namespace, Endpoints and Event (``v1``), as far as Nearwise reads them.
 
 Service and Endpoints are complete, because they are validated, defaulted and written back.
-Pod and Node are the parts that decide routing: decoding less is what makes reading fast.
+Pod and Node are the parts that decide routing: decoding less is what makes reading fast. What
+everybody asks of them, such as whether they are ready, is answered here, once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from nearwise.model.meta import Int32, Object, ObjectMeta, ObjectReference
+from nearwise.model.quantity import milli
+from nearwise.model.wellknown import CONTROL_PLANE, MASTER, ZONE
 
 # --- Service ------------------------------------------------------------------------------
 
@@ -95,6 +100,14 @@ class Condition(Object, frozen=True):
     message: str = ""
 
 
+def _is_true(conditions: Iterable[Condition], type_: str) -> bool:
+    """Tell whether the condition of a type holds: the first of that type says, absent it does not.
+
+    That is how Kubernetes' controllers look a condition up.
+    """
+    return next((each.status == "True" for each in conditions if each.type == type_), False)
+
+
 class ServiceStatus(Object, frozen=True):
     """What the cluster made of the service."""
 
@@ -178,6 +191,11 @@ class Pod(Object, frozen=True):
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
+    @property
+    def ready(self) -> bool:
+        """Whether it is ready, by its condition Ready."""
+        return _is_true(self.status.conditions, "Ready")
+
 
 # --- Node ---------------------------------------------------------------------------------
 
@@ -229,6 +247,29 @@ class Node(Object, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
+
+    @property
+    def ready(self) -> bool:
+        """Whether it is ready, by its condition Ready."""
+        return _is_true(self.status.conditions, "Ready")
+
+    @property
+    def control_plane(self) -> bool:
+        """Whether it is labelled as a node of the control plane, by today's name or the former."""
+        return not self.metadata.labels.keys().isdisjoint((CONTROL_PLANE, MASTER))
+
+    @property
+    def zone(self) -> str:
+        """The zone that its label tells; empty when there is none."""
+        return self.metadata.labels.get(ZONE, "")
+
+    @property
+    def cpu(self) -> int:
+        """Its allocatable CPU in thousandths; what is absent or unreadable counts as nothing."""
+        try:
+            return milli(self.status.allocatable.get("cpu", 0))
+        except ValueError:
+            return 0
 
 
 # --- Namespace, Endpoints, Event ----------------------------------------------------------

@@ -45,6 +45,21 @@ class Endpoint(Object, frozen=True):
     zone: str | None = None
     hints: EndpointHints | None = None
 
+    @property
+    def ready(self) -> bool:
+        """Whether readers take it as ready, to whom absent means true (API field docs).
+
+        The controllers, which write the condition, ask ``conditions.ready`` itself.
+        """
+        return self.conditions.ready is not False
+
+    @property
+    def called(self) -> str:
+        """What a user calls it: its pod, or its address."""
+        if self.target_ref is not None and self.target_ref.name:
+            return self.target_ref.name
+        return next(iter(self.addresses), "")
+
 
 class EndpointPort(Object, frozen=True):
     """One port that every endpoint of a slice serves."""

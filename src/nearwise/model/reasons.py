@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from itertools import islice
-from typing import Final
+from types import NoneType
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -29,7 +30,10 @@ class Level(StrEnum):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """What a code means: its level, and a sentence with the facts as ``{name}``."""
+    """What a code means: its level, and a sentence with the facts as ``{name}``.
+
+    Words that go with a number, or with how many are listed, are ``{name:of one|of several}``.
+    """
 
     level: Level
     sentence: str
@@ -50,7 +54,7 @@ class Reason(msgspec.Struct, frozen=True):
     def text(self) -> str:
         """The sentence, with the facts in it."""
         return CATALOGUE[self.code].sentence.format_map(
-            {name: _say(value) for name, value in self.facts.items()}
+            {name: _Spoken(value) for name, value in self.facts.items()}
         )
 
     def __hash__(self) -> int:
@@ -75,8 +79,22 @@ def reason(code: str, **facts: Fact) -> Reason:
     not get.
     """
     made = Reason(code, facts)
-    CATALOGUE[code].sentence.format_map(dict.fromkeys(facts, ""))
+    CATALOGUE[code].sentence.format_map(dict.fromkeys(facts, _Spoken("")))
     return made
+
+
+class _Spoken(NamedTuple):
+    """A fact in a sentence: itself, or the words that go with one or with several."""
+
+    fact: Fact
+
+    def __format__(self, words: str) -> str:
+        one, _, several = words.partition("|")
+        return (one if _is_one(self.fact) else several) if words else _say(self.fact)
+
+
+def _is_one(fact: Fact) -> bool:
+    return fact == 1 if isinstance(fact, (int, float, str, NoneType)) else len(fact) == 1
 
 
 def _say(value: Fact) -> str:

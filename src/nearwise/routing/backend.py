@@ -41,7 +41,7 @@ class Backend(msgspec.Struct, frozen=True, gc=False):
     @property
     def ready(self) -> bool:
         """Wants new connections. Absent means true (API field ``conditions.ready``)."""
-        return self.source.conditions.ready is not False
+        return self.source.ready
 
     @property
     def serving(self) -> bool:

@@ -53,7 +53,7 @@ def _hinted_for_node(facts: Facts, client: Client) -> Sequence[Backend]:
 
 def _why_node_hints(facts: Facts, client: Client) -> Reason | None:
     if facts.by_node is None:
-        return _partial("route-node-hints-partial", facts, [b for b in facts.ready if not b.nodes])
+        return _partial("route-node-hints-partial", facts, facts.bare.node)
     if chosen := facts.by_node.get(client.node):
         return reason(
             "route-node-hints", ready=len(facts.ready), chosen=len(chosen), node=client.node
@@ -68,7 +68,7 @@ def _hinted_for_zone(facts: Facts, client: Client) -> Sequence[Backend]:
 
 def _why_zone_hints(facts: Facts, client: Client) -> Reason | None:
     if facts.by_zone is None:
-        return _partial("route-zone-hints-partial", facts, [b for b in facts.ready if not b.zones])
+        return _partial("route-zone-hints-partial", facts, facts.bare.zone)
     if chosen := facts.by_zone.get(client.zone or ""):
         return reason(
             "route-zone-hints", ready=len(facts.ready), chosen=len(chosen), zone=client.zone or "''"
@@ -83,7 +83,7 @@ def _why_zone_hints(facts: Facts, client: Client) -> Reason | None:
     )
 
 
-def _partial(code: str, facts: Facts, bare: list[Backend]) -> Reason | None:
+def _partial(code: str, facts: Facts, bare: Sequence[Backend]) -> Reason | None:
     """Say who lacks a hint that others have; nothing when nobody has it."""
     hinted = len(facts.ready) - len(bare)
     if not hinted:

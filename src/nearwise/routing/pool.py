@@ -33,6 +33,13 @@ Hinted = Mapping[str, Sequence[Backend]]
 """Ready backends by the zone or node that a hint gives them to."""
 
 
+class Bare(msgspec.Struct, frozen=True, gc=False):
+    """The ready backends that lack a hint of a kind."""
+
+    zone: Sequence[Backend]
+    node: Sequence[Backend]
+
+
 class Facts(msgspec.Struct, frozen=True, gc=False):
     """What choosing asks of backends.
 
@@ -43,6 +50,19 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     ready: Sequence[Backend]
     by_zone: Hinted | None
     by_node: Hinted | None
+    known: Bare | None = None
+
+    @property
+    def bare(self) -> Bare:
+        """Who lacks a hint, found out when first asked for: to choose it is not needed."""
+        bare = self.known
+        if bare is None:
+            bare = Bare(
+                () if self.by_zone is not None else [b for b in self.ready if not b.zones],
+                () if self.by_node is not None else [b for b in self.ready if not b.nodes],
+            )
+            force_setattr(self, "known", bare)
+        return bare
 
 
 class _Run(msgspec.Struct, frozen=True, gc=False, eq=False):

@@ -185,7 +185,8 @@ def _why_not_routed(service: Service) -> Reason:
 
 
 def _why_near(chosen: Selection) -> Iterator[Reason]:
-    ready, mode = chosen.pool.facts.ready, chosen.mode
+    facts, mode = chosen.pool.facts, chosen.mode
+    ready = len(facts.ready)
     if not ready:
         if mode is Mode.TERMINATING:
             yield reason("route-terminating", draining=len(chosen.cluster))
@@ -195,22 +196,22 @@ def _why_near(chosen: Selection) -> Iterator[Reason]:
     preferences = chosen.profile.preferences(chosen.service)
     unread = [
         kind
-        for kind, preference, hinted in (
-            ("node", NODE_HINTS, any(backend.nodes for backend in ready)),
-            ("zone", ZONE_HINTS, any(backend.zones for backend in ready)),
+        for kind, preference, bare in (
+            ("node", NODE_HINTS, facts.bare.node),
+            ("zone", ZONE_HINTS, facts.bare.zone),
         )
-        if hinted and preference not in preferences
+        if preference not in preferences and len(bare) < ready
     ]
     if unread:
         yield reason("route-hints-not-read", profile=chosen.profile.name, kinds=unread)
     silent = not unread
     for preference in preferences:
-        if why := preference.why(chosen.pool.facts, chosen.client):
+        if why := preference.why(facts, chosen.client):
             yield why
             silent = False
         if preference.mode is mode:
             return
-    yield reason("route-unhinted" if silent else "route-all", ready=len(ready))
+    yield reason("route-unhinted" if silent else "route-all", ready=ready)
 
 
 def _why_here(chosen: Selection) -> Iterator[Reason]:

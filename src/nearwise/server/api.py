@@ -131,6 +131,11 @@ class Api:
         self._hub.close()
 
     @property
+    def can_write(self) -> bool:
+        """Whether the store takes writes."""
+        return not self._store.refusal
+
+    @property
     def open_watches(self) -> int:
         """How many watches there are."""
         return self._hub.open

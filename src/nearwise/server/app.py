@@ -21,6 +21,7 @@ from nearwise.server.api import Api, Written
 from nearwise.server.objects.bodies import read_object
 from nearwise.server.objects.stored import load
 from nearwise.server.openapi import document
+from nearwise.server.openapi.documents import NO_KINDS, V2, V2_PROTOBUF, V2_PROTOBUF_ASKED
 from nearwise.server.patch import PatchError
 from nearwise.server.requests import JSON, WRITTEN, Request, Verb, acceptable, read_request
 from nearwise.server.scaling import scale_of
@@ -88,23 +89,26 @@ class App:
             raise NotImplementedError(f"{scope['type']} is not spoken here")
 
     async def _serve(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        answer: Answer | Watch
         try:
             headers = _headers(scope["headers"])
             request = self._read(scope, headers)
-            if isinstance(request, Request) and request.verb is Verb.WATCH:
-                await self._watch(request, receive, send)
-                return
-            if isinstance(request, Request):
-                body = await self._body(headers, receive)
-                answer = await self._answer(request, body)
-            else:
+            if isinstance(request, Answer):
                 answer = request
+            elif request.verb is Verb.WATCH:
+                answer = self._watch(request)
+            else:
+                answer = await self._answer(request, await self._body(headers, receive))
         except (Refusal, PatchError) as refused:
             answer = _refused(refused.status)
         except Exception:
             _LOG.exception("%s %s failed", scope["method"], scope["path"])
             answer = _refused(statuses.internal_error("see the log of the server").status)
-        await _send(answer, send)
+        if isinstance(answer, Answer):
+            await _send(answer, send)
+        else:
+            assert isinstance(request, Request)
+            await _stream(_answered(request, b""), answer, receive, send)
 
     def _read(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> Request | Answer:
         """Return what is asked for, or the answer when it is always the same one."""
@@ -121,6 +125,8 @@ class App:
         answer = _page(path, headers)
         if scope["method"] != "GET" and answer is not _NOT_FOUND:
             raise statuses.method_not_allowed()
+        if not self._api.can_write and (check := path.strip("/")) in _CHECKS:
+            return _unwell(check)
         return answer
 
     def _is_known(self, headers: Mapping[str, str]) -> bool:
@@ -213,36 +219,38 @@ class App:
 
     # --- Watches --------------------------------------------------------------------------
 
-    async def _watch(self, request: Request, receive: Receive, send: Send) -> None:
+    def _watch(self, request: Request) -> Watch | Answer:
+        """Open a watch, or answer why there is nothing to watch from."""
         if self._api.open_watches >= self._limits.watches:
             raise statuses.too_many_requests()
-        head = _answered(request, b"")
         try:
-            watch = self._api.watch(request.view, request.at.namespace, request.list_options())
+            return self._api.watch(request.view, request.at.namespace, request.list_options())
         except Refusal as refused:
             if refused.status.code != 410 or self._refuses_expired_watches:
                 raise
             error = {"type": "ERROR", "object": statuses.to_object(refused.status)}
-            body = msgspec.json.encode(error) + b"\n"
-            await _send(msgspec.structs.replace(head, body=body), send)
-            return
-        listening = asyncio.create_task(_until_gone(receive, watch))
-        sending = asyncio.current_task()
-        assert sending is not None
-        watch.on_cut = partial(_cancel, sending)
-        try:
-            await send(_start(head))
-            async for chunk in watch:
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
-        except asyncio.CancelledError:
-            # A client that is too slow is cut off in the middle of sending. Its response is
-            # left incomplete, so that the server closes the connection.
-            if not watch.cut_off:
-                raise
-        finally:
-            watch.close()
-            listening.cancel()
+            return _answered(request, msgspec.json.encode(error) + b"\n")
+
+
+async def _stream(head: Answer, watch: Watch, receive: Receive, send: Send) -> None:
+    """Tell a client what is written until the watch ends or the client goes away."""
+    listening = asyncio.create_task(_until_gone(receive, watch))
+    sending = asyncio.current_task()
+    assert sending is not None
+    watch.on_cut = partial(_cancel, sending)
+    try:
+        await send(_start(head))
+        async for chunk in watch:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    except asyncio.CancelledError:
+        # A client that is too slow is cut off in the middle of sending. Its response is left
+        # incomplete, so that the server closes the connection.
+        if not watch.cut_off:
+            raise
+    finally:
+        watch.close()
+        listening.cancel()
 
 
 def _cancel(task: asyncio.Task[Any]) -> None:
@@ -278,12 +286,23 @@ def _page(path: str, headers: Mapping[str, str]) -> Answer:
     found = document(path.rstrip("/"))
     if found is None:
         return _NOT_FOUND
+    if accept in V2_PROTOBUF_ASKED and found is document(V2):
+        return Answer(NO_KINDS, media=V2_PROTOBUF)
     if not acceptable(accept):
         raise statuses.not_acceptable(WRITTEN)
     tag = ("etag", f'"{found.hash}"')
     if headers.get("if-none-match") == tag[1]:
         return Answer(b"", 304, headers=(tag,))
     return Answer(found.body, headers=(tag,))
+
+
+_CHECKS: Final = frozenset(path.strip("/") for path in discovery.HEALTH)
+
+
+def _unwell(check: str) -> Answer:
+    """Say that nothing can be written, as kube-apiserver does without etcd; why is in the log."""
+    text = f"[-]storage failed: reason withheld\n{check} check failed\n"
+    return Answer(text.encode(), 500, discovery.TEXT)
 
 
 def _answered(

@@ -80,8 +80,9 @@ class _Identity(NamedTuple):
     key: ec.EllipticCurvePrivateKey
 
     def lasts(self, now: datetime) -> bool:
-        """Tell whether it is good for a while."""
-        return self.certificate.not_valid_after_utc - now > _RENEWED_BEFORE_END
+        """Tell whether it is good, and for a while; before its time, the clock was set back."""
+        one = self.certificate
+        return one.not_valid_before_utc <= now < one.not_valid_after_utc - _RENEWED_BEFORE_END
 
     def is_from(self, authority: _Identity) -> bool:
         """Tell whether the authority signed it."""

@@ -22,8 +22,6 @@ from typing import Final
 import msgspec
 
 from nearwise.model import Endpoint, EndpointHints, ForZone, Node, Reason, reason
-from nearwise.model.quantity import milli
-from nearwise.model.wellknown import CONTROL_PLANE, MASTER, ZONE
 
 THRESHOLD: Final = 0.2  # how much a zone's endpoints may be overloaded before hints go
 
@@ -119,9 +117,8 @@ def zone_shares(nodes: Iterable[Node]) -> ZoneShares:
     excluded: list[ExcludedNode] = []
     lacking: list[LackingNode] = []
     for node in sorted(nodes, key=lambda node: node.metadata.name):
-        name, zone, amount = node.metadata.name, _zone(node), _cpu(node)
-        why = _excluded(node)
-        if why:
+        name, zone, amount = node.metadata.name, node.zone, node.cpu
+        if why := _excluded(node):
             excluded.append(ExcludedNode(name, why, zone, amount))
         elif not zone or not amount:
             missing = [word for word, there in (("zone", zone), ("CPU", amount)) if not there]
@@ -186,7 +183,7 @@ def assign(
         for endpoint in endpoints:
             if endpoint.conditions.ready:
                 if not endpoint.zone:
-                    why = reason("hints-off-no-zone", endpoint=_name(endpoint))
+                    why = reason("hints-off-no-zone", endpoint=endpoint.called)
                     return Refusal(_NO_ZONE, (why,))
                 allocated[endpoint.zone] += 1
 
@@ -204,14 +201,9 @@ def assign(
                 giving[zone] -= 1
                 allocated[zone] -= 1
                 allocated[to] += 1
+                ratios = {name: allocations.ratios[name] for name in sorted((zone, to))}
                 reasons.append(
-                    reason(
-                        "hint-lent",
-                        endpoint=_name(endpoint),
-                        zone=zone,
-                        to=to,
-                        ratios=allocations.ratios,
-                    )
+                    reason("hint-lent", endpoint=endpoint.called, zone=zone, to=to, ratios=ratios)
                 )
             wanted = hints.setdefault(to, EndpointHints((ForZone(to),))) if to else None
             if endpoint.hints != wanted:
@@ -284,13 +276,6 @@ def _exchange(
     return giving, sorted(takers, reverse=True)
 
 
-def _name(endpoint: Endpoint) -> str:
-    """Return what a user calls the endpoint: its pod, or its address."""
-    if endpoint.target_ref is not None and endpoint.target_ref.name:
-        return endpoint.target_ref.name
-    return next(iter(endpoint.addresses), "")
-
-
 def _why_no_ratios(shares: ZoneShares) -> tuple[Reason, ...]:
     if shares.lacking:
         return tuple(
@@ -302,22 +287,7 @@ def _why_no_ratios(shares: ZoneShares) -> tuple[Reason, ...]:
     return (reason("hints-off-one-zone", zone=shares.largest),)
 
 
-def _zone(node: Node) -> str:
-    return node.metadata.labels.get(ZONE, "")
-
-
-def _cpu(node: Node) -> int:
-    """Return the allocatable milli-CPU; what is absent or unreadable counts as nothing."""
-    try:
-        return milli(node.status.allocatable.get("cpu", 0))
-    except ValueError:
-        return 0
-
-
 def _excluded(node: Node) -> str:
-    if not node.metadata.labels.keys().isdisjoint((CONTROL_PLANE, MASTER)):
+    if node.control_plane:
         return "control-plane"
-    for condition in node.status.conditions:
-        if condition.type == "Ready":
-            return "" if condition.status == "True" else "not ready"
-    return "not ready"
+    return "" if node.ready else "not ready"

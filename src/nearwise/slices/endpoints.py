@@ -130,7 +130,7 @@ class EndpointRule:
             missing = reason("pod-node-missing", pod=meta.name, node=node)
             return Placement(ports, (None,) * len(self.families), (*reasons, missing))
 
-        serving = False
+        serving = False  # pod.ready, written out: this runs for every pod, and a call would be felt
         for condition in status.conditions:
             if condition.type == "Ready":
                 serving = condition.status == "True"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nearwise.model import Node
-from nearwise.model.wellknown import ZONE
 from nearwise.slices.allocation import ZoneShares, zone_shares
 
 
@@ -14,7 +13,7 @@ class Nodes:
 
     def __init__(self, nodes: Iterable[Node] = ()) -> None:
         self._nodes = {node.metadata.name: node for node in nodes}
-        self._zones = {name: _zone(node) for name, node in self._nodes.items()}
+        self._zones = {name: node.zone or None for name, node in self._nodes.items()}
         self._shares: ZoneShares | None = None
 
     def __contains__(self, name: object) -> bool:
@@ -23,7 +22,7 @@ class Nodes:
     def put(self, node: Node) -> None:
         """Take in a new or changed node."""
         self._nodes[node.metadata.name] = node
-        self._zones[node.metadata.name] = _zone(node)
+        self._zones[node.metadata.name] = node.zone or None
         self._shares = None
 
     def drop(self, name: str) -> None:
@@ -51,13 +50,4 @@ def wakes(old: Node | None, new: Node | None) -> bool:
     It came, went, turned ready or not, or changed zone (recorded behaviour of Kubernetes 1.36). A
     change of its CPU alone is taken note of, and counts when a service is looked at again.
     """
-    return old is None or new is None or _standing(old) != _standing(new)
-
-
-def _standing(node: Node) -> tuple[object, ...]:
-    ready = [condition.status for condition in node.status.conditions if condition.type == "Ready"]
-    return (_zone(node), ready)
-
-
-def _zone(node: Node) -> str | None:
-    return node.metadata.labels.get(ZONE) or None
+    return old is None or new is None or (old.zone, old.ready) != (new.zone, new.ready)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from fractions import Fraction
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import ceil, floor
 
 import msgspec
@@ -75,8 +75,11 @@ def next_fewer(shares: ZoneShares, endpoints: int, threshold: float = THRESHOLD)
     """Return the next smaller number of endpoints that gets hints; None when none does."""
     if not shares.ratios:
         return None
+    if granted(shares, endpoints - 1, threshold):
+        return endpoints - 1
+    needed = _needed_by(shares, endpoints - 1, threshold)
     numbers = range(endpoints - 1, len(shares.ratios) - 1, -1)
-    return next((number for number in numbers if granted(shares, number, threshold)), None)
+    return next((number for number in numbers if needed[number] <= number), None)
 
 
 def spans(shares: ZoneShares, endpoints: int, threshold: float = THRESHOLD) -> tuple[Span, ...]:
@@ -146,6 +149,22 @@ def _needed(shares: ZoneShares, endpoints: int, threshold: float) -> int:
     """Return the sum of the zones' minimums."""
     alike = Counter(shares.ratios.values())
     return sum(zones * minimum(ratio, endpoints, threshold) for ratio, zones in alike.items())
+
+
+def _needed_by(shares: ZoneShares, most: int, threshold: float) -> list[int]:
+    """Return what ``_needed`` says of each number of endpoints, from 0 to ``most``.
+
+    A zone's minimum rises by one at a time. Where it does is looked for, so the work grows with
+    endpoints and zones, and not with the one times the other.
+    """
+    rises = [0] * (most + 1)
+    for ratio, zones in Counter(shares.ratios.values()).items():
+        for least in range(1, minimum(ratio, most, threshold) + 1):
+            number = max(floor((least - 1) * (1 + threshold) / ratio) - 1, 0)
+            while minimum(ratio, number, threshold) < least:
+                number += 1
+            rises[number] += zones
+    return list(accumulate(rises))
 
 
 def _spans(

@@ -43,6 +43,11 @@ class Store(ABC):
         """What is stored; always in memory."""
         return self._log
 
+    @property
+    def refusal(self) -> str:
+        """Why no more writes are taken; empty as long as they are."""
+        return self._refusal
+
     @abstractmethod
     async def write(self, change: Change) -> Event:
         """Make a change, and return it when it has lasted.

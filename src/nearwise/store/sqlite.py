@@ -8,6 +8,7 @@ flush to the disk serves all who wait, however many they are. SQL is in ``databa
 from __future__ import annotations
 
 import asyncio
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from nearwise.machinery.changes import Change, Event, RefusedError
 from nearwise.machinery.eventlog import Limits
 from nearwise.store.contract import Store, StoreFailedError
 from nearwise.store.database import Database, Synchronous
+
+_log = logging.getLogger(__name__)
 
 
 class _Batch:
@@ -112,6 +115,7 @@ class SqliteStore(Store):
             f"{self._database.path} cannot be written: {error} (nothing more is stored until the "
             "cause is gone and the server is started again)"
         )
+        _log.error("%s", self._refusal)
         self._log.withdraw()
         self._committing.settled.set()
         self._gathering.settled.set()

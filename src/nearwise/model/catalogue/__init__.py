@@ -1,5 +1,7 @@
 """The sentences of the catalogue: code, level, and a sentence with the facts as ``{name}``.
 
+Where one is told in other words than several, it has both: ``{pods:a pod is|{pods} pods are}``.
+
 Data only, one file a subject; ``model/reasons.py`` says what it is good for. Codes are permanent:
 the sentence of one may get better, and a code that is no longer used is never given again.
 """

@@ -6,12 +6,22 @@ from nearwise.model.catalogue.shape import Sections
 
 SECTIONS: Final[Sections] = {
     "Hints that the slices carry": (
-        ("hints-carried-none", "info", "none of the {ready} ready endpoints has a hint"),
-        ("hints-carried-zones", "info", "{hinted} of {ready} ready endpoints have a hint: {zones}"),
+        (
+            "hints-carried-none",
+            "info",
+            "{ready:the only ready endpoint has no hint|none of the {ready} ready endpoints has a "
+            "hint}",
+        ),
+        (
+            "hints-carried-zones",
+            "info",
+            "{hinted} of {ready} ready endpoints {hinted:has|have} a hint: {zones}",
+        ),
         (
             "hints-carried-nodes",
             "info",
-            "{hinted} of {ready} ready endpoints have a hint: {zones}, and {nodes} nodes",
+            "{hinted} of {ready} ready endpoints {hinted:has|have} a hint: {zones}, and {nodes} "
+            "{nodes:node|nodes}",
         ),
         (
             "hints-lent",
@@ -52,15 +62,19 @@ SECTIONS: Final[Sections] = {
         (
             "hints-missing",
             "warning",
-            "{endpoints} should have hints (trafficDistribution {value}) and have none: a rollout, "
-            "or a controller that does not know the value",
+            "{endpoints} should have hints (trafficDistribution {value}) and {endpoints:has|have} "
+            "none: a rollout, or a controller that does not know the value",
         ),
         (
             "hints-wrong",
             "warning",
-            "{endpoints} have other hints than trafficDistribution {value} gives",
+            "{endpoints} {endpoints:has|have} other hints than trafficDistribution {value} gives",
         ),
-        ("hints-left-over", "warning", "{endpoints} have hints that nothing asks for any more"),
+        (
+            "hints-left-over",
+            "warning",
+            "{endpoints} {endpoints:has|have} hints that nothing asks for any more",
+        ),
         (
             "local-overrides-hints",
             "warning",
@@ -87,18 +101,20 @@ SECTIONS: Final[Sections] = {
         (
             "hints-none-of-others",
             "warning",
-            "{manager} gives its {endpoints} ready endpoints no hints: one endpoint without takes "
-            "locality from every client",
+            "{manager} gives its {endpoints} ready {endpoints:endpoint|endpoints} no hints: one "
+            "endpoint without takes locality from every client",
         ),
         (
             "hint-stale-zone",
             "warning",
-            "{endpoints} ready endpoints are hinted to zone {zone}, where no ready node is",
+            "{endpoints} ready {endpoints:endpoint is|endpoints are} hinted to zone {zone}, where "
+            "no ready node is",
         ),
         (
             "hint-stale-node",
             "warning",
-            "{endpoints} ready endpoints are hinted to node {node}, which {state}",
+            "{endpoints} ready {endpoints:endpoint is|endpoints are} hinted to node {node}, which "
+            "{state}",
         ),
         ("hints-event-text", "info", "Kubernetes tells it as: {message}"),
         ("hints-no-event", "info", "Kubernetes raises no event about this"),
@@ -117,7 +133,8 @@ SECTIONS: Final[Sections] = {
         (
             "hints-threshold",
             "info",
-            "off at {endpoints} endpoints between ratio {low} and {high}; now {ratio} ({zone})",
+            "off at {endpoints} {endpoints:endpoint|endpoints} between ratio {low} and {high}; now "
+            "{ratio} ({zone})",
         ),
         (
             "hints-lost-at",
@@ -127,8 +144,8 @@ SECTIONS: Final[Sections] = {
         (
             "hints-zone-not-counted",
             "warning",
-            "{endpoints} run in zone {zone}, which has no part in the shares: its nodes are not "
-            "counted (CPU: {nodes})",
+            "{endpoints} {endpoints:runs|run} in zone {zone}, which has no part in the shares: its "
+            "nodes are not counted (CPU: {nodes})",
         ),
         (
             "hints-nodes-tolerated",

@@ -11,7 +11,11 @@ SECTIONS: Final[Sections] = {
         ("endpoints-became-ready", "info", "{endpoints} became ready"),
         ("endpoints-lost-readiness", "warning", "{endpoints} lost readiness"),
         ("endpoints-began-terminating", "info", "{endpoints} began to terminate"),
-        ("endpoints-stopped-serving", "info", "{endpoints} terminate and stopped serving"),
+        (
+            "endpoints-stopped-serving",
+            "info",
+            "{endpoints} {endpoints:terminates|terminate} and stopped serving",
+        ),
         ("endpoints-readdressed", "info", "{endpoints} changed address"),
         ("endpoints-rehinted", "info", "{endpoints} got other hints"),
         ("service-absent", "error", "there is no service {service}"),

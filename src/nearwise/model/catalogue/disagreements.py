@@ -15,7 +15,8 @@ SECTIONS: Final[Sections] = {
         (
             "dns-answers",
             "info",
-            "DNS answers with all {count} addresses and each client picks one: hints do nothing",
+            "DNS answers with {count:the only address|all {count} addresses and each client picks "
+            "one}: hints do nothing",
         ),
         ("service-without-slices", "warning", "the snapshot has no EndpointSlice of {service}"),
         (
@@ -27,7 +28,8 @@ SECTIONS: Final[Sections] = {
             "frozen-slice",
             "error",
             "{slice} is frozen since {since}: the service has no selector any more, nobody updates "
-            "its {endpoints} endpoints, and proxies still use them",
+            "its {endpoints} {endpoints:endpoint|endpoints}, and proxies still use "
+            "{endpoints:it|them}",
         ),
         (
             "orphan-slice",
@@ -40,8 +42,8 @@ SECTIONS: Final[Sections] = {
         (
             "mirror-without-zone",
             "info",
-            "{endpoints} endpoints are mirrored from {source}: a mirror knows no zone, so they get "
-            "no hints",
+            "{endpoints} {endpoints:endpoint is|endpoints are} mirrored from {source}: a mirror "
+            "knows no zone, so {endpoints:it gets|they get} no hints",
         ),
         (
             "mirror-zone-known",

@@ -44,9 +44,8 @@ SECTIONS: Final[Sections] = {
         (
             "slices-could-be-fewer",
             "info",
-            "{endpoints} endpoints lie in {slices} slices and would fit in {ideal}: nobody ever "
-            "puts "
-            "them together; it would take {writes} writes",
+            "{endpoints} {endpoints:endpoint lies|endpoints lie} in {slices} slices and would fit "
+            "in {ideal}: nobody ever puts them together; it would take {writes} writes",
         ),
         (
             "diff-hints",

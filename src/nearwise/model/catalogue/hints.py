@@ -31,8 +31,8 @@ SECTIONS: Final[Sections] = {
         (
             "hints-field-overridden",
             "warning",
-            "the annotation {annotation}={value} wins over trafficDistribution {field}, even while "
-            "it gives no hints: without it the field would bring locality back",
+            "the annotation {annotation}={value} wins over trafficDistribution {field}, whether it "
+            "gives hints or not: the field counts only without it",
         ),
         (
             "hints-field-unknown",

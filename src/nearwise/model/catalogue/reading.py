@@ -14,17 +14,20 @@ SECTIONS: Final[Sections] = {
         (
             "object-without-kind",
             "warning",
-            "{source}: {count} objects without apiVersion or kind are left out",
+            "{source}: {count} {count:object|objects} without apiVersion or kind {count:is|are} "
+            "left out",
         ),
         (
             "object-without-name",
             "warning",
-            "{source}: {count} {kind} objects without a name are left out",
+            "{source}: {count} {kind} {count:object|objects} without a name {count:is|are} left "
+            "out",
         ),
         (
             "object-version-unknown",
             "warning",
-            "{source}: {count} {kind} objects are left out: version {version} is not known here",
+            "{source}: {count} {kind} {count:object is|objects are} left out: version {version} is "
+            "not known here",
         ),
     ),
 }

@@ -7,11 +7,17 @@ from nearwise.model.catalogue.shape import Sections
 SECTIONS: Final[Sections] = {
     "What is odd about slices": (
         ("slice-unlabelled", "warning", "{slice} has no label {label}: it belongs to no service"),
-        ("slice-fqdn", "info", "{slice} lists {endpoints} host names (FQDN): proxies leave it out"),
+        (
+            "slice-fqdn",
+            "info",
+            "{slice} lists {endpoints} {endpoints:host name|host names} (FQDN): proxies leave it "
+            "out",
+        ),
         (
             "slice-without-ports",
             "warning",
-            "{slice} has no ports: its {endpoints} endpoints get no traffic",
+            "{slice} has no ports: its {endpoints} {endpoints:endpoint gets|endpoints get} no "
+            "traffic",
         ),
         (
             "slice-port-unset",
@@ -46,54 +52,74 @@ SECTIONS: Final[Sections] = {
         (
             "route-node-hints",
             "info",
-            "node hints: {ready} of {ready} ready endpoints have one, {chosen} of them for {node}",
+            "node hints: {ready} of {ready} ready endpoints {ready:has|have} one, {chosen} of them "
+            "for {node}",
         ),
         (
             "route-node-hints-elsewhere",
             "info",
-            "node hints: {ready} of {ready} ready endpoints have one, none names {node}",
+            "node hints: {ready} of {ready} ready endpoints {ready:has|have} one, none names "
+            "{node}",
         ),
         (
             "route-node-hints-partial",
             "warning",
-            "node hints: {hinted} of {ready} ready endpoints have one, so nobody's count; without: "
-            "{bare}",
+            "node hints: {hinted} of {ready} ready endpoints {hinted:has|have} one, so nobody's "
+            "count; without: {bare}",
         ),
         (
             "route-zone-hints",
             "info",
-            "zone hints: {ready} of {ready} ready endpoints have one, {chosen} of them for {zone}",
+            "zone hints: {ready} of {ready} ready endpoints {ready:has|have} one, {chosen} of them "
+            "for {zone}",
         ),
         (
             "route-zone-hints-elsewhere",
             "info",
-            "zone hints: {ready} of {ready} ready endpoints have one, none names {zone} (they name "
-            "{zones})",
+            "zone hints: {ready} of {ready} ready endpoints {ready:has|have} one, none names "
+            "{zone} ({ready:it names|they name} {zones})",
         ),
         (
             "route-zone-hints-partial",
             "warning",
-            "zone hints: {hinted} of {ready} ready endpoints have one, so nobody's count; without: "
-            "{bare}",
+            "zone hints: {hinted} of {ready} ready endpoints {hinted:has|have} one, so nobody's "
+            "count; without: {bare}",
         ),
         (
             "route-node-without-zone",
             "warning",
             "node {node} has no label {label}: nothing can be in its zone",
         ),
-        ("route-own-node", "info", "{chosen} of {ready} ready endpoints run on {node}"),
-        ("route-own-zone", "info", "{chosen} of {ready} ready endpoints run in {zone}"),
+        (
+            "route-own-node",
+            "info",
+            "{chosen} of {ready} ready endpoints {chosen:runs|run} on {node}",
+        ),
+        (
+            "route-own-zone",
+            "info",
+            "{chosen} of {ready} ready endpoints {chosen:runs|run} in {zone}",
+        ),
         (
             "route-hints-not-read",
             "info",
             "{profile} does not follow the {kinds} hints of this service",
         ),
-        ("route-all", "info", "all {ready} ready endpoints are used"),
-        ("route-unhinted", "info", "no ready endpoint has a hint: all {ready} are used"),
+        (
+            "route-all",
+            "info",
+            "{ready:the only ready endpoint is|all {ready} ready endpoints are} used",
+        ),
+        (
+            "route-unhinted",
+            "info",
+            "no ready endpoint has a hint: {ready:the only one is|all {ready} are} used",
+        ),
         (
             "route-terminating",
             "warning",
-            "no endpoint is ready; {draining} that are terminating but still serving are used",
+            "no endpoint is ready; {draining} that {draining:is|are} terminating but still serving "
+            "{draining:is|are} used",
         ),
         (
             "route-nobody",
@@ -104,20 +130,19 @@ SECTIONS: Final[Sections] = {
         (
             "route-local",
             "info",
-            "{policies} Local: {chosen} of {ready} ready endpoints run on {node}",
+            "{policies} Local: {chosen} of {ready} ready endpoints {chosen:runs|run} on {node}",
         ),
         (
             "route-local-terminating",
             "warning",
-            "{policies} Local: no ready endpoint on {node}; {chosen} that are terminating but "
-            "still "
-            "serving are used",
+            "{policies} Local: no ready endpoint on {node}; {chosen} that {chosen:is|are} "
+            "terminating but still serving {chosen:is|are} used",
         ),
         (
             "route-local-nobody",
             "warning",
             "{policies} Local: no endpoint on {node}, so this traffic is dropped there; {ready} "
-            "ready endpoints run elsewhere",
+            "ready {ready:endpoint runs|endpoints run} elsewhere",
         ),
     ),
 }

@@ -33,13 +33,18 @@ SECTIONS: Final[Sections] = {
         ("service-being-deleted", "info", "{service} is being deleted: it gets no new slices"),
     ),
     "Why a slice is written": (
-        ("slice-create-full", "info", "new slice: {endpoints} endpoints fit in no existing slice"),
+        (
+            "slice-create-full",
+            "info",
+            "new slice: {endpoints} {endpoints:endpoint fits|endpoints fit} in no existing slice",
+        ),
         ("slice-create-ports", "info", "new slice: no slice has ports {ports} yet"),
         ("slice-create-empty", "info", "placeholder slice: the service has no {family} endpoints"),
         (
             "slice-update-endpoints",
             "info",
-            "{slice}: {added} endpoints added, {removed} removed, {changed} changed",
+            "{slice}: {added} {added:endpoint|endpoints} added, {removed} removed, {changed} "
+            "changed",
         ),
         ("slice-update-labels", "info", "{slice}: labels follow the service"),
         ("slice-update-hints", "info", "{slice}: hints changed"),

@@ -9,36 +9,39 @@ SECTIONS: Final[Sections] = {
         (
             "clients-busy-nodes",
             "info",
-            "the same from each of the {nodes} ready nodes that run other pods",
+            "{nodes:all of it from the one ready node that runs|the same from each of the {nodes} "
+            "ready nodes that run} other pods",
         ),
         (
             "clients-worker-nodes",
             "info",
-            "the same from each of the {nodes} ready worker nodes; no pods of anybody else are "
-            "known",
+            "{nodes:all of it from the one ready worker node|the same from each of the {nodes} "
+            "ready worker nodes}; no pods of anybody else are known",
         ),
         ("clients-all-nodes", "info", "the same from each of the {nodes} nodes"),
         ("clients-one-place", "info", "all of it from {place}"),
         (
             "clients-by-cpu",
             "info",
-            "by the allocatable CPU of the {nodes} ready worker nodes, as hints by CPU share "
-            "assume",
+            "by the allocatable CPU of the {nodes} ready worker {nodes:node|nodes}, as hints by "
+            "CPU share assume",
         ),
         (
             "clients-by-pods",
             "info",
-            "by the number of other pods: {pods} of them on {nodes} ready nodes",
+            "by the number of other pods: {pods} of them on {nodes} ready {nodes:node|nodes}",
         ),
         (
             "clients-by-selector",
             "info",
-            "the same from each of the {pods} running pods with {selector}, on {nodes} nodes",
+            "{pods:all of it from the one running pod|the same from each of the {pods} running "
+            "pods} with {selector}, on {nodes} {nodes:node|nodes}",
         ),
         (
             "clients-outside",
             "info",
-            "from outside, the same through each of the {nodes} nodes whose health check passes",
+            "from outside, {nodes:all of it through the one node|the same through each of the "
+            "{nodes} nodes} whose health check passes",
         ),
     ),
     "Where the traffic goes, in one sentence": (
@@ -55,14 +58,16 @@ SECTIONS: Final[Sections] = {
         (
             "traffic-part",
             "warning",
-            "{reached} of {total} ready endpoints get all the traffic, {idle} get none",
+            "{reached} of {total} ready endpoints {reached:gets|get} all the traffic, {idle} "
+            "{idle:gets|get} none",
         ),
         ("traffic-one", "info", "one endpoint is ready and gets all the traffic: {endpoint}"),
         ("traffic-from", "info", "traffic from {place} goes to {endpoints}"),
         (
             "traffic-terminating",
             "warning",
-            "nothing is ready: {total} terminating endpoints that still serve get the traffic",
+            "nothing is ready: {total} terminating {total:endpoint that still serves "
+            "gets|endpoints that still serve get} the traffic",
         ),
         ("traffic-refused", "error", "no endpoint can be used: connections are refused at once"),
         (

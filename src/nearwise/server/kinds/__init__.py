@@ -24,6 +24,7 @@ from nearwise.model.validation.fields import Errors
 from nearwise.server.kinds import cluster, endpoints, events, pods, services, workloads
 from nearwise.server.kinds.plain import Change, at, each, merged
 from nearwise.server.kinds.sifting import sifted
+from nearwise.server.kinds.times import with_times
 from nearwise.server.kinds.types import misfit
 from nearwise.server.objects.stored import Decoded
 from nearwise.server.patch import blank
@@ -90,6 +91,7 @@ def completed(raw: Decoded, resource: Resource) -> Decoded:
     """
     kind, name = kind_of(resource), resource.kind
     model = kind.model
+    raw = with_times(raw, resource.api_version, name)
     typed = object_of(raw, resource.api_version, model.type if model else _named(name))
     if model is not None:
         given = model.written(typed)

@@ -11,6 +11,7 @@ from nearwise.model.validation.fields import Errors, invalid, required
 from nearwise.server.kinds.plain import Change, at, each, filled, inside
 from nearwise.server.kinds.pods import container_errors, with_spec_defaults
 from nearwise.server.objects.stored import Decoded
+from nearwise.server.patch import blank
 
 _REVISIONS: Final = 10
 
@@ -63,8 +64,8 @@ def with_daemon_set_defaults(obj: Decoded) -> Decoded:
 
 
 def started(obj: Decoded) -> Decoded:
-    """Return the new workload without a status."""
-    return {name: value for name, value in obj.items() if name != "status"}
+    """Return the new workload with a status that says nothing yet."""
+    return {**obj, "status": blank(obj["apiVersion"], obj["kind"])["status"]}
 
 
 def errors(obj: Decoded, old: Decoded | None) -> Errors:

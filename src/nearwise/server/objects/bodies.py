@@ -1,4 +1,4 @@
-"""Request bodies to plain objects: JSON and YAML, and what is said of those that are neither."""
+"""Request bodies to plain objects, and what is said of those that are none."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ import msgspec
 
 from nearwise.model.errors import InputError
 from nearwise.model.yamltree import documents
+from nearwise.server import protobuf
 from nearwise.server.objects.stored import Decoded
 from nearwise.server.patch import Json, check_depth
 from nearwise.server.statuses import Refusal, bad_request, unsupported_body
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
-ACCEPTED: Final = (JSON, YAML)
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+ACCEPTED: Final = (JSON, YAML, PROTOBUF)
 """The formats in which objects are read."""
 
 _SHOWN: Final = 30  # bytes of a body that a message quotes
@@ -39,6 +41,8 @@ def read_object(data: bytes, media: str, kind: str) -> Sent:
     """
     if media not in ("", *ACCEPTED):
         raise unsupported_body(ACCEPTED)
+    if media == PROTOBUF:
+        return Sent(_from_protobuf(data, kind))
     is_yaml = media == YAML
     content = _from_yaml(data, kind) if is_yaml else _from_json(data, kind)
     if not isinstance(content, dict):
@@ -73,6 +77,13 @@ def _from_yaml(data: bytes, kind: str) -> Any:
         what = error.what.removeprefix("broken YAML: ")
         why = f"error converting YAML to JSON: yaml: line {error.line}: {what}"
         raise _unrecognized(why, data, kind) from None
+
+
+def _from_protobuf(data: bytes, kind: str) -> Decoded:
+    try:
+        return protobuf.read(data)
+    except protobuf.WireError as error:
+        raise _unrecognized(str(error), data, kind) from None
 
 
 def _yaml(data: bytes) -> Any:

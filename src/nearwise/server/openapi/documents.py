@@ -1,8 +1,9 @@
 """The documents as they are served: made once, when first asked for, and kept.
 
 kubectl 1.36 asks ``/openapi/v3`` for an index and then for the one group version it needs, in JSON.
-It asks ``/openapi/v2`` only of servers that lack the former, and then in protobuf alone, which is
-not to be had here: 406 Not Acceptable is the answer it understands.
+It asks ``/openapi/v2`` of servers that lack the former, and to validate a List, which has no schema
+there; and then in protobuf alone. What it finds in no schema it leaves to the server to validate,
+so it is handed a document of no kinds.
 """
 
 from __future__ import annotations
@@ -20,6 +21,13 @@ from nearwise.server.resources import GROUPS, RESOURCES, Resource
 
 INDEX: Final = "/openapi/v3"
 V2: Final = "/openapi/v2"
+V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+"""How the second version is called in protobuf."""
+V2_PROTOBUF_ASKED: Final = frozenset([V2_PROTOBUF, V2_PROTOBUF.replace("v2.v1", "v2@v1")])
+"""How clients call it, who may use an older name that is no media type to their own libraries."""
+
+NO_KINDS: Final = b"\n\x032.0"  # swagger: "2.0", the first field of gnostic's Document
+"""A document in protobuf, about nothing."""
 
 _INFO: Final = {"title": "Nearwise, an embedded Kubernetes API", "version": "unversioned"}
 _VERSIONS: Final = {
