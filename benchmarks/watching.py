@@ -30,7 +30,7 @@ def cases() -> Iterator[Case]:
     access = Access(server.address, "benchmark", Fixed(Identity()))
 
     def theirs() -> None:
-        watch: Any = kubernetes.watch.Watch()  # type: ignore[no-untyped-call]
+        watch: Any = kubernetes.watch.Watch()
         stream = watch.stream(official.list_pod_for_all_namespaces, timeout_seconds=1)
         assert sum(1 for _ in stream) == EVENTS
 

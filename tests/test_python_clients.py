@@ -130,8 +130,8 @@ def test_leases_events_scales_and_collections(official: Any) -> None:
     held.spec.holder_identity = "you"
     leases.replace_namespaced_lease("mine", "default", held)
 
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": POD["spec"]}
-    del template["spec"]["nodeName"]
+    containers = [{"name": "main", "image": "image"}]
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": containers}}
     selector = {"matchLabels": {"app": "web"}}
     deployment = {"metadata": {"name": "web"}, "spec": {"selector": selector, "template": template}}
     apps.create_namespaced_deployment("default", deployment)
@@ -191,14 +191,14 @@ def deleted(memo, name, namespace, **_):
 
 def test_a_kopf_operator_does_its_work(kube_api: KubeApi, official: Any, tmp_path: Path) -> None:
     core = client.CoreV1Api(official)
-    (tmp_path / "operator.py").write_text(OPERATOR)
+    (tmp_path / "works.py").write_text(OPERATOR)
 
     def state() -> str:
         found = core.read_namespaced_config_map("mine", "default")
         return str((found.metadata.annotations or {}).get("state"))
 
     operator = subprocess.Popen(
-        [sys.executable, "-m", "kopf", "run", "-A", "operator.py"],
+        [sys.executable, "-m", "kopf", "run", "-A", "works.py"],
         cwd=tmp_path,
         env={**os.environ, "KUBECONFIG": str(kube_api.kubeconfig)},
         stdout=subprocess.PIPE,

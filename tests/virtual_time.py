@@ -9,6 +9,10 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+# Who waits for less than a rounding error would do so for ever if time stood still meanwhile.
+_ROUNDS = 10_000
+_TICK = 1e-9
+
 
 class _ImpatientSelector(selectors.DefaultSelector):
     """Waits for nothing; tells how long it was to have waited."""
@@ -16,13 +20,18 @@ class _ImpatientSelector(selectors.DefaultSelector):
     def __init__(self) -> None:
         super().__init__()
         self.slept = 0.0
+        self._rounds = 0  # since time last passed
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         found = super().select(0)
         if not found and timeout is None:
             raise RuntimeError("everybody waits, and nothing will ever happen")
+        self._rounds += 1
         if not found and timeout:
             self.slept += timeout
+            self._rounds = 0
+        elif self._rounds > _ROUNDS:
+            self.slept += _TICK
         return found
 
 

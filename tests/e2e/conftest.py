@@ -18,7 +18,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-
 from e2e_cluster import Cluster, RefusedError, cluster_of, eventually, up
 from e2e_shop import Nodes, Shop
 

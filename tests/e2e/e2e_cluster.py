@@ -17,15 +17,17 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 Json = dict[str, Any]
 
+EMPTY: Mapping[int, int] = MappingProxyType({})
 KUBECTL = Path(sys.executable).parent / "kubectl"
 MERGE = "application/merge-patch+json"
 
@@ -118,16 +120,16 @@ class Cluster:
         """Send a request. Raises RefusedError."""
         headers = {"Content-Type": media or "application/json"} if body is not None else {}
         data = json.dumps(body).encode() if body is not None else None
-        request = urllib.request.Request(
-            f"http://{self._proxy}{path}", data, headers, method=method
-        )
+        url = f"http://{self._proxy}{path}"
+        request = urllib.request.Request(url, data, headers, method=method)
         try:
             with urllib.request.urlopen(request, timeout=_PATIENCE) as answer:
                 return json.load(answer)  # type: ignore[no-any-return]
         except urllib.error.HTTPError as error:
             with error:
                 text = error.read()
-            raise RefusedError(json.loads(text) if text[:1] == b"{" else {"code": error.code})
+            status = json.loads(text) if text[:1] == b"{" else {"code": error.code}
+            raise RefusedError(status) from None
 
     def get(self, path: str) -> Json:
         """Read something."""
@@ -142,8 +144,9 @@ class Cluster:
         try:
             self.get(path)
         except RefusedError as refused:
-            assert refused.code == 404, refused
-            return False
+            if refused.code == 404:
+                return False
+            raise
         return True
 
     @contextmanager
@@ -161,7 +164,7 @@ class Cluster:
 def cluster_of(kubeconfig: Path, home: Path) -> Iterator[Cluster]:
     """Give the cluster that a kubeconfig leads to."""
     environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(home)}
-    command = [KUBECTL, "proxy", "--port=0"]
+    command = [str(KUBECTL), "proxy", "--port=0"]
     process = subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
@@ -175,21 +178,34 @@ def cluster_of(kubeconfig: Path, home: Path) -> Iterator[Cluster]:
         process.communicate()
 
 
+def limited(limits: Mapping[int, int], *words: str) -> list[str]:
+    """Return a command that runs Python within limits of the system (``setrlimit``)."""
+    lines = [
+        f"resource.setrlimit({which}, ({soft}, resource.getrlimit({which})[1]))"
+        for which, soft in limits.items()
+    ]
+    run = "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    script = "; ".join(["import os, resource, sys", *lines, run])
+    return [sys.executable, "-c", script, *words]
+
+
 class Up:
     """A ``nearwise up`` in a process of its own, which can be killed and started again."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, limits: Mapping[int, int] = EMPTY) -> None:
+        """Keep its files in a folder; for ``limits`` see ``limited``."""
         self.kubeconfig = folder / "kubeconfig"
         self.log = folder / "log"
         self.port = 0
+        self.limits = limits
         self._options = options
 
-    def start(self, **how: Any) -> None:
+    def start(self) -> None:
         """Start it, on the port that it had."""
-        command = [sys.executable, "-m", "nearwise", "up", "--kubeconfig", str(self.kubeconfig)]
-        command += ["--port", str(self.port), *self._options]
+        command = ["-m", "nearwise", "up", "--kubeconfig", str(self.kubeconfig)]
+        command = limited(self.limits, *command, "--port", str(self.port), *self._options)
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, **how)
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)
         assert self.process.stdout is not None
         said = iter(self.process.stdout.readline, b"")
         lines = []
@@ -213,9 +229,9 @@ class Up:
 
 
 @contextmanager
-def up(folder: Path, *options: str) -> Iterator[Up]:
+def up(folder: Path, *options: str, limits: Mapping[int, int] = EMPTY) -> Iterator[Up]:
     """Run a server until the block ends, which has to end well and to have had no mistakes."""
-    server = Up(folder, *options)
+    server = Up(folder, *options, limits=limits)
     server.start()
     try:
         yield server

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from itertools import count
+from typing import Any, Final, NamedTuple
 
-from e2e_cluster import Cluster, Json, Watching
+from e2e_cluster import Cluster, Json, Watching, eventually
 
 SERVICE_NAME = "kubernetes.io/service-name"
 MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
@@ -135,9 +137,8 @@ class Shop:
     def slices(self, service: str, manager: str = CONTROLLER) -> list[Json]:
         """Return the slices of a service that a controller manages."""
         selector = f"{SERVICE_NAME}={service},{MANAGED_BY}={manager}"
-        items: list[Json] = self.cluster.get(f"{self.slices_path}?labelSelector={selector}")[
-            "items"
-        ]
+        listed = self.cluster.get(f"{self.slices_path}?labelSelector={selector}")
+        items: list[Json] = listed["items"]
         return items
 
     def endpoints(self, service: str, manager: str = CONTROLLER) -> dict[str, State]:
@@ -148,6 +149,14 @@ class Shop:
             for each in one["endpoints"] or ()
             for address in each["addresses"]
         }
+
+    def await_endpoint(self, service: str, address: str, state: State) -> None:
+        """Wait until an endpoint is in a state."""
+        eventually(lambda: self.endpoints(service).get(address), state)
+
+    def await_number(self, service: str, number: int) -> None:
+        """Wait until a service has so many endpoints."""
+        eventually(lambda: len(self.endpoints(service)), number)
 
     def hints(self, service: str) -> dict[str, tuple[str, ...]]:
         """Return for which zones, and then for which nodes, endpoints are meant."""
@@ -172,9 +181,12 @@ class Shop:
         return self.cluster.watching(self.slices_path, version)
 
 
+_MOMENTS: Final = count(int(time.time()))  # no two transitions in one second
+
+
 def _condition(ready: bool) -> Json:
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {"type": "Ready", "status": str(ready), "lastTransitionTime": now}
+    moment = datetime.fromtimestamp(next(_MOMENTS), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {"type": "Ready", "status": str(ready), "lastTransitionTime": moment}
 
 
 # --- Objects ------------------------------------------------------------------------------

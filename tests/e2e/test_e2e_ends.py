@@ -47,7 +47,7 @@ def test_a_namespace_goes_with_all_that_is_in_it_and_takes_nothing_more(
     for name in ("web", "api"):
         shop.apply(service(name))
         shop.run(pod(f"{name}-1", name), zones.full("a1"), "10.1.0.1")
-        eventually(lambda name=name: shop.endpoints(name), {"10.1.0.1": READY})
+        shop.await_endpoint(name, "10.1.0.1", READY)
 
     with shop.watching() as seen:
         shop.cluster.kubectl("delete", "namespace", shop.namespace)  # waits until it is gone

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-
 from e2e_cluster import eventually
 from e2e_shop import READY, TOPOLOGY_MODE, Nodes, Shop, pod, service
 
@@ -56,7 +55,7 @@ def test_f46_hints_follow_traffic_distribution_there_and_back(shop: Shop, zones:
 
 def test_f50_an_unknown_value_is_refused_with_the_known_ones(shop: Shop) -> None:
     shop.apply(service())
-    with pytest.raises(AssertionError, match='supported values: .*"PreferSameNode"'):
+    with pytest.raises(AssertionError, match=r'supported values: .*"PreferSameNode"'):
         set_distribution(shop, "PreferRegion")
 
 
@@ -71,34 +70,37 @@ def test_f42_one_endpoint_without_a_zone_has_no_hint_and_that_is_told(
     assert zones.full("nowhere") in told
 
 
+ENABLED, DISABLED = "TopologyAwareHintsEnabled", "TopologyAwareHintsDisabled"
+
+
 @pytest.mark.alone
 def test_hints_by_cpu_share_are_turned_on_and_off_with_an_event_each_time(
     shop: Shop, zones: Nodes
 ) -> None:
-    serve(shop, zones, "a1", "a2", "b1")
-    on, off = ("Normal", "TopologyAwareHintsEnabled"), ("Warning", "TopologyAwareHintsDisabled")
+    def told() -> dict[str, int]:
+        return {reason: count for _, reason, count in shop.events("web")}
 
+    serve(shop, zones, "a1", "a2", "b1")
     annotate(shop, "=Auto")  # three endpoints cannot be divided among two equal zones
-    eventually(lambda: shop.events("web"), [(*off, 1)])
+    eventually(lambda: shop.events("web"), [("Warning", DISABLED, 1)])
     assert set(shop.hints("web").values()) == {()}
 
     add(shop, zones, "b2")
-    eventually(lambda: sorted(shop.events("web")), [(*on, 1), (*off, 1)])
+    eventually(lambda: told().get(ENABLED), 1)
     assert sorted(shop.hints("web").values()) == [("a",), ("a",), ("b",), ("b",)]
 
+    times = told()[DISABLED]  # it is told again whenever the service is looked at meanwhile
     shop.set_ready("web-3", False)
-    eventually(lambda: sorted(shop.events("web")), [(*on, 1), (*off, 2)])
+    eventually(lambda: told() == {ENABLED: 1, DISABLED: times + 1})
     assert set(shop.hints("web").values()) == {()}
+
+    shop.set_ready("web-3", True)
+    eventually(lambda: told() == {ENABLED: 2, DISABLED: times + 1})
+    assert f"(x{times + 1} over " in shop.kubectl("describe", "service", "web")
 
     annotate(shop, "-")
-    shop.set_ready("web-3", True)
-    eventually(lambda: shop.endpoints("web")["10.1.0.3"], READY)
-    assert set(shop.hints("web").values()) == {()}
-    assert sorted(shop.events("web")) == [(*on, 1), (*off, 2)]
-
-    described = shop.kubectl("describe", "service", "web")
-    assert "TopologyAwareHintsEnabled" in described
-    assert "(x2 over " in described
+    eventually(lambda: set(shop.hints("web").values()), {()})
+    assert told() == {ENABLED: 2, DISABLED: times + 1}
 
 
 @pytest.mark.alone

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from e2e_cluster import Cluster, RefusedError, cluster_of, eventually, up
 from e2e_shop import NOT_READY, READY, TOPOLOGY_MODE, Nodes, Shop, pod, service
 
@@ -39,10 +38,9 @@ def serve(shop: Shop, nodes: Nodes, *names: str) -> None:
             (pod(f"{name}-{host}", name), nodes.full(place), f"10.{number}.0.{host}")
             for host, place in enumerate(("a1", "a2", "b1", "b2") * 2)
         )
-        eventually(lambda name=name: len(shop.endpoints(name)), 8)
+        shop.await_number(name, 8)
     shop.kubectl("annotate", "service", *names, f"{TOPOLOGY_MODE}=Auto")
-    for name in names:
-        eventually(lambda name=name: [*shop.hints(name).values()].count(("a",)), 4)
+    eventually(lambda: [len(set(shop.hints(name).values())) for name in names], [2] * len(names))
 
 
 def versions(shop: Shop) -> dict[str, str]:
@@ -70,6 +68,11 @@ class Writers:
         for each in self._threads:
             each.join()
 
+    def await_more(self) -> None:
+        """Wait until ten more writes were made."""
+        wanted = len(self.told) + 10
+        eventually(lambda: len(self.told) >= wanted)
+
     def _write(self, who: int) -> None:
         turn = 0
         while not self._over.is_set():
@@ -93,17 +96,17 @@ def test_a_server_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
         serve(shop, nodes, "web", "api")
         with Writers(shop) as writers:
             for _ in range(3):
-                before, many = versions(shop), len(writers.told)
-                eventually(lambda many=many: len(writers.told) > many + 10)
+                before = versions(shop)
+                writers.await_more()
 
                 server.kill()
                 server.start()
 
                 assert versions(shop) == before
                 shop.set_ready("api-0", False)
-                eventually(lambda: shop.endpoints("api")["10.1.0.0"], NOT_READY)
+                shop.await_endpoint("api", "10.1.0.0", NOT_READY)
                 shop.set_ready("api-0", True)
-                eventually(lambda: shop.endpoints("api")["10.1.0.0"], READY)
+                shop.await_endpoint("api", "10.1.0.0", READY)
         there = {
             one["metadata"]["name"]: one["metadata"]["resourceVersion"]
             for one in cluster.get(f"{shop.path}/configmaps")["items"]
@@ -129,7 +132,7 @@ def test_a_watch_goes_on_after_the_server_was_killed_and_misses_nothing(tmp_path
         seen = before.of("MODIFIED")[-1]["metadata"]["resourceVersion"]
         server.start()
         shop.set_ready("web-0", True)
-        eventually(lambda: shop.endpoints("web")["10.0.0.0"], READY)
+        shop.await_endpoint("web", "10.0.0.0", READY)
 
         with shop.watching(seen) as after:
             shop.set_ready("web-1", False)
@@ -196,12 +199,12 @@ def test_of_two_controllers_one_writes_and_the_other_takes_over_without_a_write_
                 with controller(server.kubeconfig, *QUICK) as second:
                     first.kill()
                     shop.set_ready("web-0", False)
-                    eventually(lambda: shop.endpoints("web")["10.0.0.0"], NOT_READY)
+                    shop.await_endpoint("web", "10.0.0.0", NOT_READY)
                     with controller(server.kubeconfig, *QUICK) as third:
                         second.terminate()
                         assert second.wait(20) == 0
                         shop.set_ready("web-0", True)
-                        eventually(lambda: shop.endpoints("web")["10.0.0.0"], READY)
+                        shop.await_endpoint("web", "10.0.0.0", READY)
                         third.terminate()
                         assert third.wait(20) == 0
                 eventually(lambda: len(seen.events), 2)
@@ -225,7 +228,7 @@ def test_controllers_wait_for_a_server_that_was_killed_and_find_nothing_to_do(
         server.kill()
         server.start()
         shop.set_ready("api-0", False)
-        eventually(lambda: shop.endpoints("api")["10.1.0.0"], NOT_READY)
+        shop.await_endpoint("api", "10.1.0.0", NOT_READY)
 
         web = shop.slices("web")[0]["metadata"]
         assert before[web["name"]] == web["resourceVersion"]

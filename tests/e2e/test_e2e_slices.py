@@ -77,7 +77,7 @@ def test_a_pod_that_is_not_ready_for_a_while_is_told_both_times_and_with_the_cau
 
     with shop.watching() as seen:
         shop.set_ready("web-1", False)
-        eventually(lambda: shop.endpoints("web")["10.1.0.1"], NOT_READY)
+        shop.await_endpoint("web", "10.1.0.1", NOT_READY)
         shop.set_ready("web-1", True)
         eventually(lambda: len(seen.events), 2)
 
@@ -107,16 +107,14 @@ def test_f13_in_a_rolling_update_there_are_always_as_many_ready_ones_as_before(
     for number, node in enumerate(places):
         old = pod(f"web-old-{number}", terminationGracePeriodSeconds=30)
         shop.run(old, node, f"10.1.0.{number}")
-    eventually(lambda: len(shop.endpoints("web")), 3)
+    shop.await_number("web", 3)
 
     with shop.watching() as seen:
         for number, node in enumerate(places):
             shop.run(pod(f"web-new-{number}"), node, f"10.1.1.{number}")
-            eventually(lambda address=f"10.1.1.{number}": shop.endpoints("web").get(address), READY)
+            shop.await_endpoint("web", f"10.1.1.{number}", READY)
             shop.kubectl("delete", "pod", "--wait=false", f"web-old-{number}")
-            eventually(
-                lambda address=f"10.1.0.{number}": shop.endpoints("web")[address], TERMINATING
-            )
+            shop.await_endpoint("web", f"10.1.0.{number}", TERMINATING)
             shop.end(f"web-old-{number}")
         eventually(lambda: shop.endpoints("web"), {f"10.1.1.{n}": READY for n in range(3)})
 
@@ -201,7 +199,7 @@ def test_a_headless_service_names_its_pods(shop: Shop, zones: Nodes) -> None:
     shop.run(pod("web-1", hostname="first", subdomain="web"), zones.full("a1"), "10.1.0.1")
     shop.run(pod("web-2", hostname="second", subdomain="elsewhere"), zones.full("a1"), "10.1.0.2")
 
-    eventually(lambda: len(shop.endpoints("web")), 2)
+    shop.await_number("web", 2)
     (one,) = shop.slices("web")
     assert one["metadata"]["labels"]["service.kubernetes.io/headless"] == ""
     names = {each["addresses"][0]: each.get("hostname") for each in one["endpoints"]}
@@ -225,7 +223,7 @@ def test_f10_the_address_of_a_pod_that_failed_is_listed_no_more(shop: Shop, zone
 def test_a_hundred_and_one_pods_are_in_two_slices(shop: Shop, zones: Nodes) -> None:
     shop.apply(service())
     shop.run_many((pod(f"web-{n}"), zones.full("a1"), f"10.1.0.{n}") for n in range(101))
-    eventually(lambda: len(shop.endpoints("web")), 101)
+    shop.await_number("web", 101)
     sizes = [len(one["endpoints"]) for one in shop.slices("web")]
     assert (len(sizes), max(sizes) <= 100) == (2, True)
 

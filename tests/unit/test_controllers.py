@@ -154,6 +154,44 @@ def test_two_services_share_pods_and_each_follows_its_selector() -> None:
     run(story())
 
 
+def test_what_is_only_noted_on_a_slice_is_kept_and_in_nobodys_way() -> None:
+    async def story() -> None:
+        cluster = ModelCluster()
+        cluster.put(node("n0"), service(), pod("web-1"))
+        async with running(cluster):
+            await settle(15)
+            (slice_,) = slices_of(cluster, "web")
+            noted = replace(slice_.metadata, annotations={"example.com/checked": "yes"})
+            cluster.put(replace(slice_, metadata=noted))
+            await settle(15)
+            assert len(cluster.writes()) == 1
+            cluster.put(pod("web-2"))
+            await settle()
+        (slice_,) = slices_of(cluster, "web")
+        assert addresses([slice_]) == ["10.0.0.1", "10.0.0.2"]
+        assert slice_.metadata.annotations["example.com/checked"] == "yes"
+        assert len(cluster.writes()) == 2
+        assert told(cluster) == []
+
+    run(story())
+
+
+def test_an_edit_that_is_seen_before_the_answer_to_our_own_write_is_put_back() -> None:
+    async def story() -> None:
+        cluster = ModelCluster(lag=0.0)
+        cluster.put(node("n0"), service(), pod("web-1"))
+        async with running(cluster):
+            while not slices_of(cluster, "web"):
+                await settle(0.0001)
+            (slice_,) = slices_of(cluster, "web")
+            cluster.put(replace(slice_, endpoints=(Endpoint(("192.0.2.66",)),)))
+            await settle()
+        assert addresses(slices_of(cluster, "web")) == ["10.0.0.1"]
+        assert told(cluster) == []
+
+    run(story())
+
+
 def test_many_pods_fill_slices_and_empty_them_again() -> None:
     async def story() -> None:
         cluster = ModelCluster()

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nearwise.lab.dumps import load, networks_for, objects_in
+from nearwise.lab.kubelets import Kubelets
 from nearwise.model.errors import InputError
 from nearwise.server.allocation import Pool
 from nearwise.server.api import Api
+from nearwise.server.garbage import Collector
+from nearwise.server.namespaces import Emptier
 from nearwise.server.objects.stored import Decoded
 from nearwise.store import MemoryStore
 from small_cluster import SmallCluster, run, settled
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+SHOP = list(objects_in((EXAMPLES / "shop.yaml").read_bytes(), ""))
+OBJECTS = list({one["kind"]: one for one in SHOP}.values())
+"""One of each kind."""
 
 
 def obj(kind: str, name: str, namespace: str = "shop", **content: Any) -> Decoded:
@@ -258,6 +268,14 @@ def test_what_cannot_be_created_is_named() -> None:
     run(test)
 
 
+def test_a_namespace_that_cannot_be_is_named() -> None:
+    async def test(cluster: SmallCluster) -> None:
+        with pytest.raises(InputError, match=r"^Namespace Not A Name: .*Invalid value"):
+            await load([obj("ConfigMap", "a", "Not A Name")], cluster.store, cluster.api)
+
+    run(test)
+
+
 def test_what_cannot_be_read_is_named() -> None:
     async def test(cluster: SmallCluster) -> None:
         with pytest.raises(InputError, match=r"^Service shop/web: "):
@@ -301,6 +319,42 @@ def test_the_networks_are_found_again_in_a_store() -> None:
         networks = networks_for([], cluster.store.read)
         assert networks == ("172.20.0.0/16",)
         Api(cluster.store, pool=Pool(networks))
+
+    run(test)
+
+
+# --- Anything -------------------------------------------------------------------------------
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 99_999) | st.sampled_from(["", "a", "A b", "1Gi"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner),
+    max_leaves=4,
+)
+
+
+def spoilt(draw: Callable[..., Any], value: Any) -> Any:
+    """Replace something in a value by anything."""
+    if isinstance(value, dict) and value and draw(st.integers(0, 3)):
+        name = draw(st.sampled_from(sorted(value)))
+        return {**value, name: spoilt(draw, value[name])}
+    if isinstance(value, list) and value and draw(st.integers(0, 3)):
+        return [spoilt(draw, value[0]), *value[1:]]
+    return draw(JUNK)
+
+
+@given(data=st.data())
+@settings(max_examples=300, deadline=None)
+def test_whatever_is_wrong_with_an_object_it_is_refused_or_stored(data: st.DataObject) -> None:
+    original = data.draw(st.sampled_from(OBJECTS))
+    wrong = spoilt(data.draw, original)
+
+    async def test(cluster: SmallCluster) -> None:
+        objects = list(objects_in(json.dumps(wrong).encode(), "dump"))
+        with suppress(InputError):
+            networks_for(objects, cluster.store.read)
+            await load(objects, cluster.store, cluster.api)
+            cluster.start(Collector, Emptier, Kubelets)
+            await settled()
 
     run(test)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from nearwise.lab.kubelets import Kubelets
@@ -173,6 +175,26 @@ def test_a_finalizer_of_the_namespace_itself_keeps_it_empty() -> None:
         assert cluster.names("ConfigMap") == []
 
         await cluster.patch(SHOP, finalizers=None)
+        assert not cluster.has(SHOP)
+
+    run(test)
+
+
+def test_a_namespace_with_thousands_of_objects_is_emptied_bit_by_bit() -> None:
+    async def test(cluster: SmallCluster) -> None:
+        cluster.start(Emptier)
+        for number in range(1000):
+            kept = {"finalizers": ["example.com/mine"]} if number == 7 else {}
+            await cluster.create(f"ConfigMap shop/c{number}", metadata=kept)
+        await cluster.delete(SHOP)
+        while len(cluster.names("ConfigMap")) == 1000:
+            await asyncio.sleep(0)
+        assert len(cluster.names("ConfigMap")) > 500
+        await settled()
+        assert cluster.names("ConfigMap") == ["c7"]
+
+        await cluster.patch("ConfigMap shop/c7", finalizers=None)
+        await settled()
         assert not cluster.has(SHOP)
 
     run(test)

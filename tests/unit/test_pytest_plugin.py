@@ -181,12 +181,15 @@ with kube_api():
 
 
 @pytest.mark.parametrize("options", [[], ["heir"]], ids=["alone", "with a child"])
-def test_the_server_dies_with_its_owner_however_that_dies(options: list[str]) -> None:
+def test_the_server_dies_with_its_owner_however_that_dies(
+    options: list[str], tmp_path: Path
+) -> None:
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, *options],
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
     )
     with owner:
         assert owner.stdout is not None

@@ -207,7 +207,11 @@ class Histories(RuleBasedStateMachine):
             st.sampled_from(
                 (
                     replace(victim, endpoints=(*victim.endpoints, stranger)),
-                    replace(victim, endpoints=(*victim.endpoints, double)),
+                    # No more than fit: whom an edit puts into a full slice Kubernetes leaves there.
+                    replace(
+                        victim,
+                        endpoints=(*victim.endpoints, double)[-self.limits.max_endpoints :],
+                    ),
                     replace(victim, endpoints=victim.endpoints[1:]),
                     replace(victim, endpoints=tuple(reversed(victim.endpoints))),
                     replace(victim, metadata=replace(victim.metadata, owner_references=())),

@@ -157,6 +157,19 @@ def test_signals_are_left_to_who_runs_the_process(certificates: Certificates) ->
     run(test)
 
 
+def test_a_server_that_cannot_begin_says_why(certificates: Certificates) -> None:
+    async def test() -> None:
+        app = Application()
+        context = tls(certificates.certificate, certificates.key)
+        with listening("127.0.0.1", 0) as sockets:
+            sockets[0].close()
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                async with serving(app, sockets, context, app.end):
+                    pass
+
+    run(test)
+
+
 # --- The end --------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -340,22 +341,74 @@ def test_bookmarks_come_every_minute_to_who_wants_them() -> None:
     play(scenario)
 
 
-def test_what_happens_at_once_is_told_together_and_a_lone_write_at_once() -> None:
+@pytest.mark.parametrize("watches", [1, 3])
+def test_a_lone_write_is_told_at_once_and_many_together_after_a_pause_for_each_watch(
+    watches: int,
+) -> None:
     async def scenario(server: Server) -> None:
         loop = asyncio.get_running_loop()
         query = f"{SLICES}?watch=1&resourceVersion={server.revision}"
-        async with server.client.stream("GET", query) as it:
+        async with AsyncExitStack() as stack:
+            open_watches = [
+                await stack.enter_async_context(server.client.stream("GET", query))
+                for _ in range(watches)
+            ]
             await asyncio.sleep(1)
             began = loop.time()
             await server.create(SLICES, endpoint_slice("lone"))
-            assert seen(await it.event()) == ("ADDED", "lone")
+            for it in open_watches:
+                assert seen(await it.event()) == ("ADDED", "lone")
             assert loop.time() == began
 
             for number in range(50):
                 await server.create(SLICES, endpoint_slice(f"many-{number}"))
-            chunk = await it.chunks.get() or b""
-            assert len(chunk.splitlines()) == 50
-            assert loop.time() - began == pytest.approx(watching.TICK)
+            for it in open_watches:
+                assert len((await it.chunks.get() or b"").splitlines()) == 50
+            assert loop.time() - began == pytest.approx(watches * watching.PAUSE)
+
+    play(scenario)
+
+
+def test_a_write_to_one_kind_does_not_make_watches_of_another_wait() -> None:
+    async def scenario(server: Server) -> None:
+        loop = asyncio.get_running_loop()
+        since = f"watch=1&resourceVersion={server.revision}"
+        async with (
+            server.client.stream("GET", f"{PODS}?{since}") as of_pods,
+            server.client.stream("GET", f"{SLICES}?{since}") as of_slices,
+        ):
+            await asyncio.sleep(1)
+            began = loop.time()
+            await server.create(PODS, pod())
+            await of_pods.event()
+            await server.create(SLICES, endpoint_slice())
+            await of_slices.event()
+
+            assert loop.time() == began
+
+    play(scenario)
+
+
+def test_what_waits_for_a_client_is_handed_out_in_pieces_in_order() -> None:
+    async def scenario(server: Server) -> None:
+        watch = server.api.watch(View(ENDPOINT_SLICES), options=_from(server))
+        annotations = {"padding": "x" * 10_000}
+        for number in range(20):
+            slice_ = endpoint_slice(f"web-{number:02}")
+            slice_["metadata"]["annotations"] = annotations
+            await server.create(SLICES, slice_)
+            await asyncio.sleep(0.1)  # a round of its own
+
+        pieces: list[bytes] = []
+        while sum(piece.count(b"\n") for piece in pieces) < 20:
+            pieces.append(await anext(watch))
+        names = [
+            json.loads(line)["object"]["metadata"]["name"] for line in b"".join(pieces).splitlines()
+        ]
+
+        assert names == [f"web-{number:02}" for number in range(20)]
+        assert len(pieces) > 1
+        assert max(map(len, pieces)) <= 64 << 10
 
     play(scenario)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
@@ -15,6 +16,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -98,18 +100,20 @@ def found(pattern: str, text: str) -> str:
 @contextmanager
 def up(*options: object, port: int = 0) -> Iterator[Up]:
     command = [sys.executable, "-m", "nearwise", "up", "--port", str(port), *map(str, options)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        lines: list[str] = []
-        while LAST_LINE not in lines:
-            line = process.stdout.readline()
-            assert line, f"it ended: {lines}"
-            lines.append(line)
-        yield Up(process, "".join(lines))
-    finally:
-        process.kill()
-        process.communicate()
+    with TemporaryDirectory() as scratch:  # it may be killed, and then leaves its folder
+        environment = {**os.environ, "TMPDIR": scratch}
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        try:
+            assert process.stdout is not None
+            lines: list[str] = []
+            while LAST_LINE not in lines:
+                line = process.stdout.readline()
+                assert line, f"it ended: {lines}"
+                lines.append(line)
+            yield Up(process, "".join(lines))
+        finally:
+            process.kill()
+            process.communicate()
 
 
 def refused(*options: object) -> str:
@@ -179,6 +183,13 @@ def test_a_kubeconfig_elsewhere_is_gone_too_when_nothing_is_kept(tmp_path: Path)
         assert here.kubeconfig == path
         here.stop()
     assert not path.exists()
+
+
+def test_a_kubeconfig_that_another_server_has_written_since_stays(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    with up("--kubeconfig", path) as one, up("--kubeconfig", path) as two:
+        one.stop()
+        assert two.url in path.read_text()
 
 
 def test_two_stand_side_by_side() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
+from nearwise.cli.collector import collect_rarely
 from nearwise.cli.config import ENVIRONMENT, config_option
 from nearwise.cli.logs import LogFormat, begin_logs, log_level_option
 
@@ -201,6 +202,7 @@ def command(
     settings = _settings(**options)
     access = find_access(kubeconfig, context)
     begin_logs(log_level, LogFormat(log_format))
+    collect_rarely()
     if asyncio.run(_run(access, settings, metrics_address)) is Ending.LOST:
         raise click.ClickException("the lease is lost, and another replica may lead by now")
 

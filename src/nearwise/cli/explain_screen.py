@@ -6,20 +6,18 @@ Law: layout only. Every sentence comes from a reason; here are headings, columns
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, groupby
 from typing import Final
 
 from nearwise.cli.output import Colour, Painted, Text, has_unicode, print_line, print_table
-from nearwise.cli.sentences import print_reasons
+from nearwise.cli.sentences import COLOURS, WIDTH, print_reasons, wrapped
 from nearwise.insight.changes import Move
 from nearwise.insight.explanation import Explanation, Group, Part, PortLine, Row, Traffic
 from nearwise.insight.states import State
 from nearwise.model.reasons import CATALOGUE, Level, Reason
 from nearwise.routing import KUBE_PROXY, Fate, Mode
 
-_WIDTH: Final = 100
 _BAR: Final = 10  # characters of the longest bar
 _ROWS: Final = 16  # endpoints, and groups of clients, that are shown unless wide
 _ALIKE: Final = 3  # sentences of one kind at the top, unless wide
@@ -27,7 +25,6 @@ _FEW: Final = 8  # ports, and hints of an endpoint, that are listed unless wide
 _ROOM: Final = 42  # characters for a list of endpoints, unless wide
 _LESS_ROOM: Final = 27  # and of nodes
 
-_COLOURS: Final = {Level.WARNING: Colour.YELLOW, Level.ERROR: Colour.RED}
 _TRAFFIC: Final = {
     Traffic.INSIDE: "from inside the cluster",
     Traffic.OUTSIDE: "from outside the cluster",
@@ -120,7 +117,7 @@ def _print_headline(part: Part, *, wide: bool) -> None:
         alike = list(group)
         shown = alike if wide else alike[:_ALIKE]
         for why in shown:
-            _print_wrapped(_sentence(why), _COLOURS.get(why.level, Colour.GREEN))
+            _print_wrapped(_sentence(why), COLOURS.get(why.level, Colour.GREEN))
         if more := len(alike) - len(shown):
             print_line(Painted(f"and {more} more like these (-o wide)", Colour.DIM), indent=2)
 
@@ -223,7 +220,7 @@ def _print_why(labelled: Iterable[tuple[str, Reason]]) -> None:
     for label, text in lines:
         head = "" if label == before else label
         before = label
-        for line in _wrapped(text, max(_WIDTH - column - 2, 40)):
+        for line in wrapped(text, max(WIDTH - column - 2, 40)):
             print_line(Painted(head.ljust(column), Colour.DIM), line, indent=2)
             head = ""
 
@@ -243,12 +240,8 @@ def _sentence(why: Reason) -> str:
 
 
 def _print_wrapped(text: str, colour: Colour) -> None:
-    for number, line in enumerate(_wrapped(text, _WIDTH - 2)):
+    for number, line in enumerate(wrapped(text, WIDTH - 2)):
         print_line(Painted(line, colour), indent=2 if number else 0)
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

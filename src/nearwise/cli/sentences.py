@@ -1,4 +1,4 @@
-"""Reasons as a person reads them: one sentence each, with its level in front."""
+"""Words on a screen: how wide they run, how they are coloured, and reasons with their levels."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from typing import Final
 from nearwise.cli.output import Colour, Painted, print_line
 from nearwise.model.reasons import Level, Reason
 
-_WIDTH: Final = 100
+WIDTH: Final = 100
+COLOURS: Final = {Level.WARNING: Colour.YELLOW, Level.ERROR: Colour.RED}
+"""Of what should worry; what is only told has the colour of its place."""
+
 _ALIKE: Final = 10  # reasons of one code shown in a row unless wide
 _LEVEL: Final = max(map(len, Level)) + 2  # columns for the level
-_COLOURS: Final = {
-    Level.INFO: Colour.DIM,
-    Level.WARNING: Colour.YELLOW,
-    Level.ERROR: Colour.RED,
-}
 
 
 def print_reasons(reasons: Iterable[Reason], *, wide: bool, indent: int = 2) -> None:
@@ -31,11 +29,20 @@ def print_reasons(reasons: Iterable[Reason], *, wide: bool, indent: int = 2) -> 
         alike = list(group)
         shown = alike if wide else alike[:_ALIKE]
         for _, level, text in shown:
-            lines = textwrap.wrap(
-                text, _WIDTH - indent - _LEVEL, break_long_words=False, break_on_hyphens=False
-            )
-            print_line(Painted(f"{level:<{_LEVEL}}", _COLOURS[level]), *lines[:1], indent=indent)
+            lines = wrapped(text, WIDTH - indent - _LEVEL)
+            head = Painted(f"{level:<{_LEVEL}}", COLOURS.get(level, Colour.DIM))
+            print_line(head, *lines[:1], indent=indent)
             for line in lines[1:]:
                 print_line(line, indent=indent + _LEVEL)
         if more := len(alike) - len(shown):
             print_line(f"and {more} more like these (-o wide shows all)", indent=indent + _LEVEL)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Return the text in lines of this width; a longer word stays whole."""
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return ``1 service``, ``3 services``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

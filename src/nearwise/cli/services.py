@@ -53,9 +53,9 @@ def the_one(source: Source, name: str, known: Iterable[Key]) -> Key:
 
 
 def _unknown(name: str, in_reach: Iterable[Key], namespace: str | None) -> Exception:
-    from nearwise.insight.clients import near
     from nearwise.model.errors import InputError
+    from nearwise.model.suggestion import did_you_mean
 
     names = ["/".join(key) for key in in_reach] + [key[1] for key in in_reach]
     where = f" in namespace {namespace}" if namespace is not None and "/" not in name else ""
-    return InputError(f"no service is called {name}{where}", hint=near(name, names))
+    return InputError(f"no service is called {name}{where}", hint=did_you_mean(name, names))

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from nearwise.cli.output import Colour, Painted, Text, print_line, print_table
-from nearwise.cli.sentences import print_reasons
+from nearwise.cli.sentences import counted, print_reasons
 from nearwise.insight.drift import Drift
 from nearwise.insight.states import state_of
 from nearwise.model.discovery import Endpoint, EndpointHints, EndpointPort, EndpointSlice
-from nearwise.model.wellknown import MANAGED_BY
 
 _NAMES: Final = 8  # slices named in a line unless wide
 _ROWS: Final = 20  # differences of one service shown unless wide
@@ -58,16 +57,19 @@ def print_differences(drifts: Sequence[Drift], *, wide: bool) -> None:
     _print_unjudged(drifts)
     judged = [drift for drift in drifts if drift.unjudged is None]
     if differing := sum(drift.differs for drift in judged):
-        print_line(f"{differing} of {len(judged)} services differ.")
+        verb = "differs" if differing == 1 else "differ"
+        print_line(f"{differing} of {counted(len(judged), 'service')} {verb}.")
     elif judged:
-        print_line(Painted(f"Nothing differs in {len(judged)} services.", Colour.GREEN))
+        print_line(Painted(f"Nothing differs in {counted(len(judged), 'service')}.", Colour.GREEN))
 
 
 def _print_unjudged(drifts: Iterable[Drift]) -> None:
     """Print what keeps services from being compared, once for all of them."""
     unjudged = Counter(drift.unjudged.text for drift in drifts if drift.unjudged)
     for text, services in sorted(unjudged.items()):
-        print_line(Painted(f"Not compared: {services} services, for {text}.", Colour.YELLOW))
+        print_line(
+            Painted(f"Not compared: {counted(services, 'service')}, for {text}.", Colour.YELLOW)
+        )
 
 
 def _writes(drift: Drift, *, wide: bool) -> str:
@@ -88,7 +90,7 @@ def _slice_row(drift: Drift, slice_: EndpointSlice) -> Iterator[Sequence[Text]]:
         *_head(slice_),
         f"{len(slice_.endpoints)}{some}",
         _sum_hints(each.hints for each in slice_.endpoints if each.hints),
-        slice_.metadata.labels.get(MANAGED_BY, "-"),
+        slice_.manager or "-",
         _write(drift, slice_),
     )
 
@@ -103,7 +105,7 @@ def _endpoint_rows(drift: Drift, slice_: EndpointSlice) -> Iterator[Sequence[Tex
             f"{target.kind}/{target.name}" if target else "-",
             endpoint.node_name or "-",
             endpoint.zone or "-",
-            _tell_hints(endpoint.hints) or "-",
+            ", ".join(endpoint.hints.places if endpoint.hints else ()) or "-",
             _write(drift, slice_),
         )
 
@@ -124,14 +126,7 @@ def _sum_hints(hints: Iterable[EndpointHints]) -> str:
     zones = Counter(zone.name for each in found for zone in each.for_zones)
     nodes = {node.name for each in found for node in each.for_nodes}
     told = [f"{zone} {count}" for zone, count in sorted(zones.items())]
-    return ", ".join(told + ([f"{len(nodes)} nodes"] if nodes else [])) or "-"
-
-
-def _tell_hints(hints: EndpointHints | None) -> str:
-    if hints is None:
-        return ""
-    nodes, zones = hints.for_nodes, hints.for_zones
-    return ", ".join([*(f"node {n.name}" for n in nodes), *(f"zone {z.name}" for z in zones)])
+    return ", ".join(told + ([counted(len(nodes), "node")] if nodes else [])) or "-"
 
 
 def _write(drift: Drift, slice_: EndpointSlice) -> Text:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
+from nearwise.cli.collector import collect_rarely
 from nearwise.cli.logs import LogFormat, begin_logs, log_level_option
 from nearwise.cli.output import print_line
 
@@ -138,6 +139,7 @@ def command(
     import asyncio
 
     begin_logs(log_level, LogFormat.TEXT)
+    collect_rarely()
     choices = _Choices(
         data,
         filenames,
@@ -197,7 +199,8 @@ async def _serve(
     from nearwise.server.certificates import kept
 
     kubeconfig = (choices.kubeconfig or folder / "kubeconfig").absolute()
-    token = (None if choices.force else access.own_token(kubeconfig)) or access.new_token()
+    before = None if choices.force else access.own_token(kubeconfig)
+    token = (before if choices.data else None) or access.new_token()
     names = serve.names_of(choices.listen)
     certificates = kept(folder / "pki", names, datetime.now(UTC))
     door = Door(sockets, serve.tls(certificates.certificate, certificates.key), token)
@@ -216,8 +219,8 @@ async def _serve(
             _greet(url, kubeconfig, choices, loaded)
             await stop.wait()
     finally:
-        if choices.data is None:
-            kubeconfig.unlink(missing_ok=True)  # what it leads to is gone
+        if choices.data is None:  # then what it leads to is gone
+            access.remove_kubeconfig(kubeconfig, token)
 
 
 def _objects(filenames: tuple[str, ...]) -> list[dict[str, Any]]:

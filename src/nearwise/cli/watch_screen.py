@@ -11,13 +11,12 @@ from typing import Final
 
 from nearwise.cli.explain_screen import apart, how, print_answer
 from nearwise.cli.output import Colour, Painted, Text, has_unicode, print_json_line, print_line
+from nearwise.cli.sentences import COLOURS, counted
 from nearwise.insight.changes import Change, Move, Way
 from nearwise.insight.explanation import Explanation, Part
-from nearwise.model.reasons import Level
 
 _MOVES: Final = 4  # told in a line
 _NODES: Final = 3  # of a zone, called by name
-_COLOURS: Final = {Level.WARNING: Colour.YELLOW, Level.ERROR: Colour.RED}
 
 
 def print_first(found: Explanation, *, wide: bool) -> None:
@@ -32,7 +31,7 @@ def print_change(when: str, what: Change, found: Explanation, zone: tzinfo | Non
     line: list[Text] = [Painted(local(when, zone), Colour.DIM), "  ", moves]
     for number, why in enumerate(what.reasons):
         line.append("; " if number else ", because ")
-        colour = _COLOURS.get(why.level)
+        colour = COLOURS.get(why.level)
         line.append(Painted(why.text, colour) if colour else why.text)
     print_line(*line)
 
@@ -74,8 +73,7 @@ def _way(way: Way | None, nothing: str) -> str:
         return nothing
     if not way.endpoints:
         return how(way.mode, way.fate)
-    plural = "" if way.endpoints == 1 else "s"
-    return f"{way.mode} ({way.endpoints} endpoint{plural})"
+    return f"{way.mode} ({counted(way.endpoints, 'endpoint')})"
 
 
 def _whom(move: Move, origin: str) -> str:

@@ -19,6 +19,7 @@ from nearwise.controllers.writing import LOOK_AGAIN, Writes, difference, managed
 from nearwise.machinery.batching import Batching, TriggerTimes
 from nearwise.machinery.cache import Delta, ObjectKey
 from nearwise.machinery.expectations import SliceExpectations
+from nearwise.machinery.resource_version import is_later
 from nearwise.model import EndpointSlice, Node, Pod, Service
 from nearwise.model.errors import LostError, StatusError
 from nearwise.model.wellknown import SLICE_CONTROLLER
@@ -178,11 +179,13 @@ class EndpointSliceController:
             raise TryAgainError("the cache is behind our own writes", quiet=True)
         cached = [slice_ for slice_ in every if slice_.metadata.deletion_timestamp is None]
         state = self._states.get(key)
-        if state is None or state.names() != {slice_.metadata.name for slice_ in cached}:
+        if state is None:
             state = self._states[key] = self._build(service, cached)
+        else:
+            _catch_up(state, cached)
         trigger_time = self._triggers.take(key)
         plan = state.plan(trigger_time)
-        self._metrics.planned(difference(state.slices() if plan.updates else (), plan))
+        self._metrics.planned(difference(cached, plan))
         try:
             complete = await self._writes.carry_out(plan, state.wrote, state.drop_slice)
         except (StatusError, LostError):
@@ -210,6 +213,21 @@ class EndpointSliceController:
         state.remember(None)
         state.put_pods(self._caches.pods_of(service))
         return state
+
+
+def _catch_up(state: ServiceSlices, cached: list[EndpointSlice]) -> None:
+    """Put in what the cache shows later than it is remembered, and drop what it shows no more.
+
+    The answer to a write of ours may come after somebody else's next change was seen, and what is
+    only noted on a slice is no reason to look at its service, but makes it another version.
+    """
+    held = {slice_.metadata.name: slice_.metadata.resource_version for slice_ in state.slices()}
+    for slice_ in cached:
+        version = held.pop(slice_.metadata.name, None)
+        if version is None or is_later(slice_.metadata.resource_version, version):
+            state.put_slices([slice_])
+    for name in held:
+        state.drop_slice(name)
 
 
 def _ours(slice_: EndpointSlice | None) -> EndpointSlice | None:

@@ -12,7 +12,6 @@ every node and call hardly anybody, do not make a node a client.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Final
 
 import msgspec
@@ -22,6 +21,7 @@ from nearwise.model import Node, Pod, Reason, Service, reason
 from nearwise.model.core import Condition, NodeStatus
 from nearwise.model.errors import InputError
 from nearwise.model.selectors import matches, parse
+from nearwise.model.suggestion import did_you_mean
 from nearwise.routing import Client
 
 EVERYWHERE: Final = ""
@@ -118,12 +118,6 @@ def through_nodes(world: World, among: Sequence[Client], healthy: Collection[str
     return Assumption(reason("clients-outside", nodes=len(nodes)), _equal(nodes), {})
 
 
-def near(name: str, known: Iterable[str]) -> str:
-    """Return a hint that lists the known names most like ``name``."""
-    found = get_close_matches(name, sorted(set(known)), n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(found)}?" if found else ""
-
-
 def _by_selector(world: World, nodes: Sequence[str], text: str) -> Assumption:
     try:
         selector = parse(text)
@@ -184,7 +178,7 @@ def _unknown(world: World, origin: str) -> InputError:
         return InputError(f"no node is in zone {origin.removeprefix('zone=')}", hint=hint)
     names = [*world.zones, *zones, *("/".join(key) for key in world.pods)]
     names += [key[1] for key in world.pods]
-    hint = near(origin, names) or "--from takes a node, a zone, or a pod"
+    hint = did_you_mean(origin, names) or "--from takes a node, a zone, or a pod"
     return InputError(f"no node, zone or pod is called {origin}", hint=hint)
 
 

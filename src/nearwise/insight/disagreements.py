@@ -17,7 +17,6 @@ from nearwise.insight.world import Key, World, version_of
 from nearwise.model import Endpoint, Endpoints, EndpointSlice, ObjectMeta, Reason, Service, reason
 from nearwise.model.wellknown import (
     LAST_CHANGE_TRIGGER_TIME,
-    MANAGED_BY,
     MIRRORING_CONTROLLER,
     SERVICE_NAME,
     SLICE_CONTROLLER,
@@ -45,16 +44,12 @@ def orphans(world: World, key: Key) -> tuple[Reason, ...]:
     return tuple(_owners(world, None, world.slices_of(key)))
 
 
-def _manager(slice_: EndpointSlice) -> str:
-    return slice_.metadata.labels.get(MANAGED_BY, "")
-
-
 def _frozen(service: Service, slices: Iterable[EndpointSlice]) -> Iterator[Reason]:
     """Find slices that nobody updates any more, since the service lost its selector."""
     if service.spec.selector or service.spec.type == "ExternalName":
         return
     for slice_ in slices:
-        if _manager(slice_) == SLICE_CONTROLLER and slice_.endpoints:
+        if slice_.manager == SLICE_CONTROLLER and slice_.endpoints:
             yield reason(
                 "frozen-slice",
                 slice=slice_.metadata.name,
@@ -89,13 +84,13 @@ def _writers(slices: Iterable[EndpointSlice]) -> Iterator[Reason]:
     """Name foreign managers, and addresses that only one of several managers lists."""
     listed: dict[tuple[str, str], set[str]] = {}
     for slice_ in slices:
-        addresses = listed.setdefault((slice_.address_type, _manager(slice_)), set())
+        addresses = listed.setdefault((slice_.address_type, slice_.manager), set())
         addresses.update(address for e in slice_.endpoints for address in e.addresses[:1])
-        if _manager(slice_) not in {SLICE_CONTROLLER, MIRRORING_CONTROLLER}:
+        if slice_.manager not in {SLICE_CONTROLLER, MIRRORING_CONTROLLER}:
             yield reason(
                 "slice-foreign",
                 slice=slice_.metadata.name,
-                manager=_manager(slice_) or "nobody (it has no managed-by label)",
+                manager=slice_.manager or "nobody (it has no managed-by label)",
             )
     for family in sorted({family for family, _ in listed}):
         managers = {m: found for (f, m), found in listed.items() if f == family and found}
@@ -115,7 +110,7 @@ def _placeless_mirrors(
     mirrored = [
         endpoint
         for slice_ in slices
-        if _manager(slice_) == MIRRORING_CONTROLLER
+        if slice_.manager == MIRRORING_CONTROLLER
         for endpoint in slice_.endpoints
         if not endpoint.zone
     ]
@@ -178,7 +173,7 @@ def _listed_pods(slices: Iterable[EndpointSlice]) -> dict[tuple[str, str], _Copy
     return {
         (slice_.address_type, endpoint.target_ref.name): _Copy(slice_.metadata, endpoint)
         for slice_ in slices
-        if _manager(slice_) == SLICE_CONTROLLER
+        if slice_.manager == SLICE_CONTROLLER
         for endpoint in slice_.endpoints
         if endpoint.target_ref is not None and endpoint.target_ref.kind == "Pod"
     }

@@ -19,7 +19,7 @@ from nearwise.insight.sync import next_sync, unjudged, writer
 from nearwise.insight.world import Key, World
 from nearwise.model import Endpoint, EndpointHints, EndpointPort, EndpointSlice, Reason, reason
 from nearwise.model.reasons import Level
-from nearwise.model.wellknown import LAST_CHANGE_TRIGGER_TIME, MANAGED_BY, SLICE_CONTROLLER
+from nearwise.model.wellknown import LAST_CHANGE_TRIGGER_TIME, SLICE_CONTROLLER
 from nearwise.slices.endpoints import PortSet, port_key
 from nearwise.slices.nodes import Nodes
 from nearwise.slices.plan import Plan, apply
@@ -91,7 +91,7 @@ def drift_from_scratch(world: World, nodes: Nodes, key: Key) -> Drift:
     stored = [
         slice_
         for slice_ in world.slices_of(key)
-        if by and slice_.metadata.labels.get(MANAGED_BY) == by
+        if by and slice_.manager == by
         if slice_.metadata.deletion_timestamp is None
     ]
     service = world.services.get(key)
@@ -185,10 +185,10 @@ def _changes(name: str, old: _Listed, new: _Listed, *, as_many: bool) -> Iterato
     changes = {field: f"{was} -> {now}" for (field, was), now in facts if was != now}
     if changes:
         yield reason("diff-endpoint-changed", endpoint=name, slice=old.slice, changes=changes)
-    was, now = _tell_hints(old.endpoint.hints), _tell_hints(new.endpoint.hints)
+    was, now = (each.endpoint.hints or EndpointHints() for each in (old, new))
     if was != now:
         code = "diff-lent-elsewhere" if as_many else "diff-hints"
-        yield reason(code, endpoint=name, slice=old.slice, listed=was, wanted=now)
+        yield reason(code, endpoint=name, slice=old.slice, listed=was.places, wanted=now.places)
 
 
 def _identity(endpoint: Endpoint) -> _Identity:
@@ -215,13 +215,6 @@ def _hints(listing: _Listing) -> Counter[EndpointHints]:
     return Counter(
         each.endpoint.hints for same in listing.values() for each in same if each.endpoint.hints
     )
-
-
-def _tell_hints(hints: EndpointHints | None) -> list[str]:
-    if hints is None:
-        return []
-    nodes = [f"node {each.name}" for each in hints.for_nodes]
-    return [*nodes, *(f"zone {each.name}" for each in hints.for_zones)]
 
 
 def _tell_ports(ports: Iterable[EndpointPort]) -> list[str]:
@@ -267,7 +260,7 @@ def _sparse(
     world: World, nodes: Nodes, key: Key, slices: Iterable[EndpointSlice]
 ) -> Iterator[Reason]:
     """Compare the number of slices with how many the endpoints would fill (KEP-752, packing)."""
-    used = [s for s in slices if s.metadata.labels.get(MANAGED_BY) == SLICE_CONTROLLER]
+    used = [s for s in slices if s.manager == SLICE_CONTROLLER]
     if len(used) < 2 or writer(world, key) != SLICE_CONTROLLER:
         return
     ideal = len(next_sync(world, nodes, key, ()).creates)

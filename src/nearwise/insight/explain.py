@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from nearwise.insight import hint_findings
 from nearwise.insight.carried import Carried, carried
-from nearwise.insight.clients import EVERYWHERE, NODES, assume, near, places
+from nearwise.insight.clients import EVERYWHERE, NODES, assume, places
 from nearwise.insight.disagreements import disagreements, orphans
 from nearwise.insight.explanation import Explanation
 from nearwise.insight.parts import Question, Way, kinds, parts
@@ -19,6 +19,7 @@ from nearwise.insight.world import Key, World
 from nearwise.model import EndpointSlice, Reason, Service, reason, wellknown
 from nearwise.model.errors import InputError
 from nearwise.model.reasons import Level
+from nearwise.model.suggestion import did_you_mean
 from nearwise.routing import KUBE_PROXY, PROFILES, Profile, is_routed, merge, profile_for
 from nearwise.slices.asked import Asked, asked
 from nearwise.slices.endpoints import families_of
@@ -101,7 +102,7 @@ def _ownerless(world: World, key: Key) -> Explanation:
     if not world.slices_of(key):
         names = ["/".join(each) for each in world.services]
         names += [name for _, name in world.services]
-        hint = near("/".join(key), names) or near(key[1], names)
+        hint = did_you_mean("/".join(key), names) or did_you_mean(key[1], names)
         raise InputError(f"there is no service {'/'.join(key)}", hint=hint)
     return Explanation("/".join(key), "", (), "", (), (), (), orphans(world, key))
 
@@ -116,7 +117,7 @@ def _asked(service: Service, wish: tuple[Reason, ...]) -> tuple[Reason, ...]:
 def _plane(name: str) -> Callable[[str], Profile]:
     profile = PROFILES.get(name)
     if profile is None:
-        hint = near(name, PROFILES) or f"there are {', '.join(PROFILES)}"
+        hint = did_you_mean(name, PROFILES) or f"there are {', '.join(PROFILES)}"
         raise InputError(f"no data plane is called {name}", hint=hint)
     return lambda _node: profile
 

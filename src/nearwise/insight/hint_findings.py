@@ -18,7 +18,9 @@ from nearwise.insight.sync import next_sync
 from nearwise.insight.world import World
 from nearwise.model import Endpoint, EndpointSlice, Node, Pod, Reason, Service, reason
 from nearwise.model.wellknown import (
-    MANAGED_BY,
+    ASKING,
+    NODE_STATE,
+    NOT_ASKING,
     PREFER_CLOSE,
     PREFER_SAME_ZONE,
     SLICE_CONTROLLER,
@@ -34,8 +36,6 @@ from nearwise.slices.schedulable import schedulable
 from nearwise.slices.thresholds import Nearness, granted, spans
 
 _ANNOTATIONS: Final = (TOPOLOGY_AWARE_HINTS, TOPOLOGY_MODE)
-_OFF_VALUES: Final = frozenset(["Disabled", "disabled"])  # documented as not asking for hints
-_STATE_TAINTS: Final = "node.kubernetes.io/"  # say how a node is, not for whom
 _LOOK_AHEAD: Final = 32  # endpoints more or fewer, when a number is looked for
 _CORE: Final = 1000  # milli-CPU
 
@@ -67,7 +67,7 @@ def of_service(service: Service, wish: Asked, families: Sequence[Carried]) -> It
     """Return what is to be said about the wish itself, and about the families together."""
     for annotation in _ANNOTATIONS:
         value = service.metadata.annotations.get(annotation)
-        if value is not None and value not in {"Auto", "auto"} | _OFF_VALUES:
+        if value is not None and value not in ASKING | NOT_ASKING:
             yield reason("hints-annotation-unknown", annotation=annotation, value=value)
     if service.spec.traffic_distribution == PREFER_CLOSE:
         yield reason("deprecated-value", value=PREFER_CLOSE, now=PREFER_SAME_ZONE)
@@ -182,7 +182,7 @@ def _usable(nodes: Iterable[Node], pods: Iterable[Pod]) -> dict[str, Node]:
             spec=msgspec.structs.replace(
                 node.spec,
                 taints=tuple(
-                    taint for taint in node.spec.taints if not taint.key.startswith(_STATE_TAINTS)
+                    taint for taint in node.spec.taints if not taint.key.startswith(NODE_STATE)
                 ),
             ),
         )
@@ -198,9 +198,8 @@ def _others(slices: Iterable[EndpointSlice]) -> Iterator[Reason]:
     """Find ready endpoints without hints in slices that the EndpointSlice controller has not."""
     unhinted: Counter[str] = Counter()
     for slice_ in slices:
-        manager = slice_.metadata.labels.get(MANAGED_BY, "")
-        if manager != SLICE_CONTROLLER:
-            unhinted[manager] += sum(each.hints is None for each in _ready(slice_.endpoints))
+        if slice_.manager != SLICE_CONTROLLER:
+            unhinted[slice_.manager] += sum(each.hints is None for each in _ready(slice_.endpoints))
     for manager, endpoints in sorted(unhinted.items()):
         if endpoints:
             yield reason(

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from nearwise.insight.keep import DECIDING_ANNOTATIONS
 from nearwise.model.wellknown import (
+    ASKING,
     CONTROL_PLANE,
     HEADLESS,
     HOSTNAME,
@@ -23,6 +24,8 @@ from nearwise.model.wellknown import (
     MANAGED_BY,
     MASTER,
     MIRRORING_CONTROLLER,
+    NODE_STATE,
+    NOT_ASKING,
     OVER_CAPACITY,
     SERVICE_NAME,
     SKIP_MIRROR,
@@ -47,9 +50,8 @@ _CONDITIONS: Final = frozenset(
         *("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"),
     ]
 )  # of pods, of nodes
-_MODES: Final = frozenset(["Auto", "auto", "Disabled", "disabled"])
+_MODES: Final = ASKING | NOT_ASKING
 _MANAGERS: Final = frozenset([SLICE_CONTROLLER, MIRRORING_CONTROLLER])
-_NODE_STATE: Final = "node.kubernetes.io/"  # taints that Kubernetes itself sets
 
 
 class Pseudonyms:
@@ -254,7 +256,7 @@ class Pseudonyms:
         }
 
     def _key(self, key: str) -> str:
-        stays = key in self._by_key or key.startswith(_NODE_STATE)
+        stays = key in self._by_key or key.startswith(NODE_STATE)
         return key if stays else self._new("label", key)
 
     def _value(self, key: str, value: str) -> str:

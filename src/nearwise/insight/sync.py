@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from nearwise.insight.world import Key, World
 from nearwise.model import EndpointSlice, Reason, reason
-from nearwise.model.wellknown import MANAGED_BY, MIRRORING_CONTROLLER, SLICE_CONTROLLER
+from nearwise.model.wellknown import MIRRORING_CONTROLLER, SLICE_CONTROLLER
 from nearwise.slices.mirror import mirror
 from nearwise.slices.nodes import Nodes
 from nearwise.slices.plan import Plan
@@ -58,11 +58,7 @@ def unjudged(world: World, key: Key) -> Reason | None:
     Slices are made of pods and nodes, or of Endpoints. A snapshot that has slices and none of
     what they are made of was taken without them.
     """
-    managers = {
-        slice_.metadata.labels.get(MANAGED_BY, "")
-        for slice_ in world.slices_of(key)
-        if slice_.endpoints
-    }
+    managers = {slice_.manager for slice_ in world.slices_of(key) if slice_.endpoints}
     if writer(world, key) == SLICE_CONTROLLER and SLICE_CONTROLLER in managers:
         for kind, objects in (("pods", world.objects.pods), ("nodes", world.objects.nodes)):
             if not objects:

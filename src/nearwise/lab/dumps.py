@@ -11,9 +11,11 @@ served: the garbage collector would take whoever has only such owners.
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Final, NamedTuple
 
 import msgspec
@@ -33,10 +35,11 @@ from nearwise.server.objects.stored import Decoded, decode, encoder
 from nearwise.server.options import Patch, PatchType, Strictness, WriteOptions
 from nearwise.server.resources import NAMESPACES, NODES, PODS, RESOURCES, SERVICES, Address
 from nearwise.server.statuses import Refusal
-from nearwise.store import Store
+from nearwise.store import Store, StoreFailedError
 
 _BY_KIND: Final = {(each.api_version, each.kind): each for each in RESOURCES}
 _FIRST: Final = (NAMESPACES, NODES)  # the others look at them
+_AT_ONCE: Final = 500  # objects that are written together: one flush to the disk serves them
 _OPTIONS: Final = WriteOptions(strictness=Strictness.IGNORE)
 _NETWORKS: Final = {4: CLUSTER_NETWORKS[0], 6: "fd00:10:96::/112"}
 
@@ -67,8 +70,8 @@ def _flat(content: object, api_version: str, kind: str) -> Iterator[Decoded]:
         for one in content:
             yield from _flat(one, "", "")
     elif isinstance(content, dict):
-        api_version = content.get("apiVersion") or api_version
-        kind = content.get("kind") or kind
+        api_version = str(content.get("apiVersion") or api_version)
+        kind = str(content.get("kind") or kind)
         items = content.get("items")
         if kind.endswith("List") and isinstance(items, list):
             for one in items:
@@ -107,31 +110,51 @@ def _around(addresses: list[ipaddress.IPv4Address | ipaddress.IPv6Address], fami
 
 async def load(objects: Iterable[Decoded], store: Store, api: Api) -> Loaded:
     """Store objects. Raises InputError when one is not as it has to be."""
-    loaded = Loaded(Counter(), Counter(), Counter())
+    stored, left_out = Counter[str](), Counter[str]()
     arrivals: dict[Key, _Arrival] = {}
     for obj in objects:
         arrival = _arrival(obj)
         if arrival is None:
-            loaded.left_out[str(obj["kind"])] += 1
+            left_out[str(obj["kind"])] += 1
         else:
             arrivals[arrival.at.key] = arrival
-    for arrival in sorted(arrivals.values(), key=_order):
-        key, kind = arrival.at.key, arrival.at.resource.kind
-        if store.read.get(key) is not None:
-            loaded.there[kind] += 1
-            continue
-        try:
-            await _ensure_namespace(arrival.at, store, api)
-            if arrival.uid:
-                owners = [one for one in arrival.owners if _is_there(one, key, arrivals, store)]
-                obj = _as_it_was(arrival, owners, timestamp(api.world.now()))
-                await store.write(Create(key, encoder(obj)))
-            else:
-                await _create(arrival, api)
-        except (BadBody, Refusal) as error:
-            raise InputError(str(error), object=arrival.name) from None
-        loaded.stored[kind] += 1
-    return loaded
+    await _add_namespaces(arrivals, store, api)
+    for _, group in groupby(sorted(arrivals.values(), key=_order), key=_order):
+        new = [arrival for arrival in group if store.read.get(arrival.at.key) is None]
+        for start in range(0, len(new), _AT_ONCE):
+            chunk = new[start : start + _AT_ONCE]
+            await asyncio.gather(*(_store(arrival, arrivals, store, api) for arrival in chunk))
+        stored.update(arrival.at.resource.kind for arrival in new)
+    there = Counter(arrival.at.resource.kind for arrival in arrivals.values()) - stored
+    return Loaded(stored, there, left_out)
+
+
+async def _add_namespaces(arrivals: Mapping[Key, _Arrival], store: Store, api: Api) -> None:
+    """Create the namespaces that did not come along."""
+    needed = {arrival.at.namespace for arrival in arrivals.values()} - {""}
+    for name in sorted(needed):
+        at = Address(NAMESPACES, name=name)
+        if at.key not in arrivals and store.read.get(at.key) is None:
+            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            await _store(_Arrival(at, namespace), arrivals, store, api)
+
+
+async def _store(
+    arrival: _Arrival, arrivals: Mapping[Key, _Arrival], store: Store, api: Api
+) -> None:
+    """Store one object. Raises InputError."""
+    key = arrival.at.key
+    try:
+        if not arrival.uid:
+            await _create(arrival, api)
+            return
+        obj = _as_it_was(arrival, timestamp(api.world.now()))
+        owners = obj["metadata"].pop("ownerReferences", ())
+        if there := [owner for owner in owners if _is_there(owner, key, arrivals, store)]:
+            obj["metadata"]["ownerReferences"] = there
+        await store.write(Create(key, encoder(obj)))
+    except (BadBody, Refusal, StoreFailedError) as error:
+        raise InputError(str(error), object=arrival.name) from None
 
 
 class _Arrival(NamedTuple):
@@ -149,12 +172,7 @@ class _Arrival(NamedTuple):
     @property
     def uid(self) -> str:
         """Its uid, empty if no server gave it one."""
-        return self.obj["metadata"].get("uid") or ""
-
-    @property
-    def owners(self) -> list[Decoded]:
-        """Who owns it."""
-        return self.obj["metadata"].get("ownerReferences") or []
+        return str(self.obj["metadata"].get("uid") or "")
 
 
 def _arrival(obj: Decoded) -> _Arrival | None:
@@ -163,8 +181,8 @@ def _arrival(obj: Decoded) -> _Arrival | None:
     metadata = obj["metadata"]
     if resource is None or not metadata.get("name"):
         return None
-    namespace = (metadata.get("namespace") or "default") if resource.namespaced else ""
-    return _Arrival(Address(resource, namespace, metadata["name"]), obj)
+    namespace = str(metadata.get("namespace") or "default") if resource.namespaced else ""
+    return _Arrival(Address(resource, namespace, str(metadata["name"])), obj)
 
 
 def _order(arrival: _Arrival) -> tuple[int, bool]:
@@ -172,13 +190,6 @@ def _order(arrival: _Arrival) -> tuple[int, bool]:
     resource = arrival.at.resource
     rank = _FIRST.index(resource) if resource in _FIRST else len(_FIRST)
     return rank, not arrival.uid
-
-
-async def _ensure_namespace(at: Address, store: Store, api: Api) -> None:
-    name = at.namespace
-    if name and store.read.get(Address(NAMESPACES, name=name).key) is None:
-        namespace = Sent({"metadata": {"name": name}})
-        await api.create(Address(NAMESPACES), namespace, _OPTIONS)
 
 
 def _is_there(
@@ -196,21 +207,16 @@ def _is_there(
     return entry is not None and at(decode(entry.value), "metadata", "uid") == owner.get("uid")
 
 
-def _as_it_was(arrival: _Arrival, owners: list[Decoded], now: str) -> Decoded:
+def _as_it_was(arrival: _Arrival, now: str) -> Decoded:
     """Return the object to store, as it was stored before. Raises BadBody."""
     resource = arrival.at.resource
     obj = inside(arrival.obj, "spec", _with_containers) if resource is PODS else arrival.obj
     obj = to_stored(completed(obj, resource), resource)
     metadata = filled(obj["metadata"], creationTimestamp=now)
-    metadata = {name: v for name, v in metadata.items() if name not in _ANEW}
+    metadata.pop("namespace", None)
     if arrival.at.namespace:
         metadata["namespace"] = arrival.at.namespace
-    if owners:
-        metadata["ownerReferences"] = owners
     return {**obj, "metadata": metadata}
-
-
-_ANEW: Final = frozenset(["namespace", "ownerReferences", "resourceVersion"])
 
 
 def _with_containers(spec: Decoded) -> Decoded:

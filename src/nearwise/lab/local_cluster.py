@@ -20,7 +20,13 @@ from nearwise.model.resources import Resource as Typed
 from nearwise.server.api import Api
 from nearwise.server.objects.bodies import Sent
 from nearwise.server.objects.views import View
-from nearwise.server.options import DeleteOptions, ListOptions, Preconditions, WriteOptions
+from nearwise.server.options import (
+    DeleteOptions,
+    ListOptions,
+    Preconditions,
+    Strictness,
+    WriteOptions,
+)
 from nearwise.server.requests import Request, Verb
 from nearwise.server.resources import Address, Resource, find
 from nearwise.server.statuses import Refusal
@@ -29,7 +35,8 @@ from nearwise.server.statuses import Refusal
 _WHOLE: Final = frozenset(
     each.kind for each in (ENDPOINT_SLICES, ENDPOINTS, EVENTS, LEASES, SERVICES)
 )
-_OPTIONS: Final = WriteOptions(manager="nearwise")
+_OPTIONS: Final = WriteOptions(manager="nearwise", strictness=Strictness.IGNORE)
+"""What comes of a type has no fields that nobody knows."""
 
 
 class _Event(msgspec.Struct, frozen=True, gc=False):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from nearwise.model.meta import Int32, Object, ObjectMeta, ObjectReference
+from nearwise.model.wellknown import MANAGED_BY
 
 
 class EndpointConditions(Object, frozen=True):
@@ -32,6 +33,12 @@ class EndpointHints(Object, frozen=True):
 
     for_zones: tuple[ForZone, ...] = ()
     for_nodes: tuple[ForNode, ...] = ()
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Whom it is for in words: ``node n1``, ``zone a``."""
+        nodes = [f"node {node.name}" for node in self.for_nodes]
+        return (*nodes, *(f"zone {zone.name}" for zone in self.for_zones))
 
 
 class Endpoint(Object, frozen=True):
@@ -79,3 +86,8 @@ class EndpointSlice(Object, frozen=True):
     address_type: str = ""
     endpoints: tuple[Endpoint, ...] = ()
     ports: tuple[EndpointPort, ...] = ()
+
+    @property
+    def manager(self) -> str:
+        """Who writes it, by its label ``managed-by``; empty when it has none."""
+        return self.metadata.labels.get(MANAGED_BY, "")

@@ -8,6 +8,9 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 CONTROL_PLANE: Final = "node-role.kubernetes.io/control-plane"
 MASTER: Final = "node-role.kubernetes.io/master"
 
+# Taints that Kubernetes sets begin so: they say how a node is, not for whom.
+NODE_STATE: Final = "node.kubernetes.io/"
+
 # EndpointSlice labels (discovery.k8s.io/v1).
 SERVICE_NAME: Final = "kubernetes.io/service-name"
 MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
@@ -25,6 +28,10 @@ LAST_CHANGE_TRIGGER_TIME: Final = "endpoints.kubernetes.io/last-change-trigger-t
 OVER_CAPACITY: Final = "endpoints.kubernetes.io/over-capacity"
 LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+# Values of the topology annotations: what asks for hints, and what is documented as not asking.
+ASKING: Final = frozenset(["Auto", "auto"])
+NOT_ASKING: Final = frozenset(["Disabled", "disabled"])
 
 # Values of Service.spec.trafficDistribution (KEP-2433, KEP-4444, KEP-3015).
 PREFER_CLOSE: Final = "PreferClose"

@@ -15,6 +15,8 @@ import msgspec
 
 from nearwise.model import Node, Service
 from nearwise.model.wellknown import (
+    ASKING,
+    NOT_ASKING,
     PREFER_CLOSE,
     PREFER_SAME_NODE,
     PREFER_SAME_ZONE,
@@ -49,13 +51,13 @@ _NEVER: Final[Preferences] = ()
 
 def _if_auto(service: Service) -> Preferences:
     value = service.metadata.annotations.get(TOPOLOGY_AWARE_HINTS)
-    return _ZONE if value in ("Auto", "auto") else _NEVER
+    return _ZONE if value in ASKING else _NEVER
 
 
 def _if_annotated(service: Service) -> Preferences:
     annotations = service.metadata.annotations
     value = annotations.get(TOPOLOGY_AWARE_HINTS, annotations.get(TOPOLOGY_MODE, ""))
-    return _NEVER if value in ("", "Disabled", "disabled") else _ZONE
+    return _NEVER if value in {"", *NOT_ASKING} else _ZONE
 
 
 _MESH_ANNOTATION: Final = "networking.istio.io/traffic-distribution"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,6 +54,13 @@ def write_kubeconfig(path: Path, server: str, authority: Path, token: str) -> No
     text = _KUBECONFIG.format(name=NAME, server=server, authority=encoded, token=token)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_private(path, text.encode())
+
+
+def remove_kubeconfig(path: Path, token: str) -> None:
+    """Remove a kubeconfig, if it still has this token."""
+    with suppress(InputError):
+        if own_token(path) == token:
+            path.unlink(missing_ok=True)
 
 
 def own_token(path: Path) -> str | None:

@@ -24,6 +24,7 @@ from nearwise.machinery.changes import (
     ConflictError,
     Create,
     Delete,
+    Encode,
     Entry,
     Event,
     NotFoundError,
@@ -185,8 +186,9 @@ class Api:
             written = await self._create(at, tracked, options)
         else:
             old = await self._latest(at)
-            live = to_served(load(old.value, resource), resource)
-            written = await self._replace(at, old, track_update(live, obj, write), options)
+            stored = load(old.value, resource)
+            tracked = track_update(to_served(stored, resource), obj, write)
+            written = await self._replace(at, old, stored, tracked, options)
         return written._replace(warnings=warnings)
 
     async def patch(self, at: Address, patch: Patch, options: WriteOptions) -> Written:
@@ -207,7 +209,7 @@ class Api:
         live = to_served(stored, resource)
         obj, warnings = patched(live, resource, patch, write, options.strictness)
         check_name(obj, at)
-        written = await self._replace(at, old, obj, options)
+        written = await self._replace(at, old, stored, obj, options)
         return written._replace(warnings=warnings)
 
     async def delete(self, at: Address, options: DeleteOptions | None = None) -> Deleted:
@@ -258,8 +260,7 @@ class Api:
                 obj = begun(wanted, resource, self._moment(claim))
                 key = Address(resource, at.namespace, obj["metadata"]["name"]).key
                 if not options.dry_run:
-                    _check_size(obj)
-                    event = await self._write(resource, Create(key, encoder(obj)))
+                    event = await self._write(resource, Create(key, _bounded(obj)))
                     claim.keep()
                     return Written(event.entry.value, created=True)
                 if self._store.read.latest(key) is None:
@@ -275,11 +276,13 @@ class Api:
         raise already_exists(resource, key.name, being_deleted=doomed)
 
     async def _replace(
-        self, at: Address, old: Entry, wanted: Decoded, options: WriteOptions
+        self, at: Address, old: Entry, stored: Decoded, wanted: Decoded, options: WriteOptions
     ) -> Written:
-        """Store an object in the place of another; ``wanted`` is understood and tracked."""
+        """Store an object in the place of another; ``wanted`` is understood and tracked.
+
+        ``stored`` is what ``old`` holds.
+        """
         resource = at.resource
-        stored = load(old.value, resource)
         await self._check_versions(resource, old, stored, wanted["metadata"])
         claim = self._pool.claim()
         try:
@@ -292,8 +295,7 @@ class Api:
                 return Written(old.value)
             if options.dry_run:
                 return Written(encoder(new)(old.revision))
-            _check_size(new)
-            event = await self._write(resource, Update(old.key, encoder(new), old.revision))
+            event = await self._write(resource, Update(old.key, _bounded(new), old.revision))
             claim.keep()
             return Written(event.entry.value)
         finally:
@@ -305,7 +307,7 @@ class Api:
         stored = load(old.value, at.resource)
         workload = scaling.scaled(stored, scale)
         tracked = track_update(stored, workload, self._write_of(options, at.subresource))
-        return await self._replace(at, old, tracked, options)
+        return await self._replace(at, old, stored, tracked, options)
 
     async def _delete(self, resource: Resource, old: Entry, options: DeleteOptions) -> Deleted:
         if errors := delete_errors(options):
@@ -386,10 +388,13 @@ class Api:
         self._hub.follow(event)
 
 
-def _check_size(obj: Decoded) -> None:
-    size = len(unversioned(obj))
+def _bounded(obj: Decoded) -> Encode:
+    """Return what makes the stored bytes of an object. Raises Refusal when there are too many."""
+    encode = encoder(obj)
+    size = len(encode(0))
     if size > MAX_OBJECT:
         raise object_too_large(size, MAX_OBJECT)
+    return encode
 
 
 def _never(_: int) -> bytes:

@@ -7,6 +7,7 @@ conditions by which Kubernetes tells what a deletion waits for, in its words.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from typing import Final
 
@@ -19,7 +20,7 @@ from nearwise.server.deleting import timestamp
 from nearwise.server.kinds.cluster import NAMESPACE_FINALIZER
 from nearwise.server.objects.bodies import Sent
 from nearwise.server.objects.stored import Decoded, load
-from nearwise.server.options import DeleteOptions, WriteOptions
+from nearwise.server.options import DeleteOptions, ListOptions, WriteOptions
 from nearwise.server.resources import NAMESPACES, RESOURCES, Address
 from nearwise.store import Store
 
@@ -28,6 +29,7 @@ _CONTENT: Final = {each.storage: each for each in reversed(RESOURCES) if each.na
 
 _WORKERS: Final = 5
 _PAUSE: Final = 0.05  # seconds after something went, for the rest may be going too
+_PAGE: Final = 200  # objects that are deleted in one go
 _BACKGROUND: Final = DeleteOptions(propagation_policy="Background")
 
 
@@ -74,7 +76,7 @@ class Emptier:
         if NAMESPACE_FINALIZER not in spec.get("finalizers", ()):
             return
         for resource in _CONTENT.values():
-            await self._api.delete_collection(Address(resource, name), options=_BACKGROUND)
+            await self._delete_all(Address(resource, name))
         left = {
             resource.full_name: entries
             for storage, resource in _CONTENT.items()
@@ -85,6 +87,16 @@ class Emptier:
             return
         kept = [each for each in spec["finalizers"] if each != NAMESPACE_FINALIZER]
         await self._update({**namespace, "spec": {**spec, "finalizers": kept}}, "finalize")
+
+    async def _delete_all(self, at: Address) -> None:
+        """Delete what is there, some at a time, so that requests have their turn."""
+        page = ListOptions(limit=_PAGE)
+        while True:
+            listing = await self._api.delete_collection(at, page, _BACKGROUND)
+            await asyncio.sleep(0)
+            if not listing.continue_:
+                return
+            page = msgspec.structs.replace(page, continue_=listing.continue_)
 
     async def _tell(self, namespace: Decoded, left: dict[str, tuple[Entry, ...]]) -> None:
         """Have the namespace say what is left in it, and what that waits for."""

@@ -75,7 +75,11 @@ async def serving(
     )
     server = _Server(config)
     running = asyncio.create_task(server.serve(sockets))
-    await server.listening.wait()
+    listens = asyncio.create_task(server.listening.wait())
+    await asyncio.wait((running, listens), return_when=asyncio.FIRST_COMPLETED)
+    if not listens.done():
+        listens.cancel()
+        await running  # says why it does not
     try:
         yield
     finally:

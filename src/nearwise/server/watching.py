@@ -2,8 +2,9 @@
 
 Law: work follows the writes, not the watchers. All watches of the same objects in the same form
 are one group. A write is looked at once a group; the bytes that come of it are made once, joined
-with others of the same tick, and shared by all watches of the group. While little happens a write
-is told at once; when much happens, once a tick.
+with others of the same round, and shared by all watches of the group. While little happens a write
+is told at once. When much happens, a group is told in rounds, and the pause between them grows with
+its watches: so telling them leaves time for the writes, and one watcher hardly ever waits.
 
 A watch holds a bounded number of bytes that its client has not taken yet. One that is over it is
 cut off: its client lists again, or watches on from what it saw.
@@ -29,8 +30,8 @@ from nearwise.server.options import ListOptions, watch_errors
 from nearwise.server.reading import parse_version
 from nearwise.server.statuses import invalid_options, version_too_large, watch_too_old
 
-TICK: Final = 0.02
-"""Seconds between two rounds of telling, when much happens."""
+PAUSE: Final = 0.0001
+"""Seconds between two rounds of telling, for each watch: some more than telling it takes."""
 
 BOOKMARKS: Final = 60.0
 """Seconds between bookmarks."""
@@ -40,6 +41,7 @@ MAX_WAITING: Final = 16 << 20
 
 _LONGEST: Final = 45 * 60.0  # seconds; a watch ends by itself, so that clients spread out again
 _CHUNK: Final = 500  # objects of the beginning that are told at a time
+_PIECE: Final = 64 << 10  # bytes that are handed to a client at a time; what waits is shared
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -81,10 +83,13 @@ class Watch:
                 raise StopAsyncIteration
             self._wake.clear()
             await self._wake.wait()
-        chunk = b"".join(self._chunks)
-        self._chunks.clear()
-        self._waiting = 0
-        return chunk
+        piece = [self._chunks.popleft()]
+        size = len(piece[0])
+        while self._chunks and size + len(self._chunks[0]) <= _PIECE:
+            piece.append(self._chunks.popleft())
+            size += len(piece[-1])
+        self._waiting -= size
+        return b"".join(piece)
 
     def tell(self, chunk: bytes) -> None:
         """Add to what the client is to be told; cuts it off when that is too much."""
@@ -123,17 +128,26 @@ class _Group:
         self.watches: dict[Watch, bool] = {}  # and whether it wants bookmarks
         self._clock = clock
         self._lines: list[bytes] = []
+        self._told = 0.0  # when something was told last, in the time of the loop
+        self._round: asyncio.Handle | None = None
 
-    def note(self, event: Event) -> bool:
-        """Take in a write; tells whether it is one for these watches."""
+    def note(self, event: Event) -> None:
+        """Take in a write, and tell it soon if it is one for these watches."""
         line = self.line(event)
-        if line is not None:
-            self._lines.append(line)
-        return line is not None
+        if line is None:
+            return
+        self._lines.append(line)
+        if self._round is None:
+            due = self._told + PAUSE * len(self.watches)
+            self._round = asyncio.get_running_loop().call_at(due, self.tell)
 
     def tell(self) -> None:
         """Tell all watches what was written since the last time."""
+        if self._round is not None:
+            self._round.cancel()
+            self._round = None
         if self._lines:
+            self._told = asyncio.get_running_loop().time()
             chunk = b"".join(self._lines)
             self._lines.clear()
             for watch in tuple(self.watches):
@@ -184,9 +198,6 @@ class Hub:
         self._groups: dict[Scope, _Group] = {}
         self._by_resource: defaultdict[str, list[_Group]] = defaultdict(list)
         self._early: list[tuple[int, Watch, Scope, bool]] = []
-        self._busy: dict[_Group, None] = {}  # with something to tell, in the order they got it
-        self._told = 0.0  # when something was told last, in the time of the loop
-        self._round: asyncio.Handle | None = None
         self._bookmarks: asyncio.Handle | None = None
         self.open = 0
         """How many watches there are."""
@@ -218,13 +229,7 @@ class Hub:
     def follow(self, event: Event) -> None:
         """Take in a write."""
         for group in self._by_resource.get(event.key.resource, ()):
-            if group.note(event):
-                self._busy[group] = None
-        if self._busy and self._round is None:
-            loop = asyncio.get_running_loop()
-            due = self._told + TICK
-            is_quiet = loop.time() >= due
-            self._round = loop.call_soon(self._tell) if is_quiet else loop.call_at(due, self._tell)
+            group.note(event)
         if self._early:
             self._admit(event.revision)
 
@@ -286,7 +291,6 @@ class Hub:
             return
         del self._groups[scope]
         self._by_resource[scope.view.resource.storage].remove(group)
-        self._busy.pop(group, None)
 
     def _admit(self, revision: int) -> None:
         """Have watches that wait for a version to be reached told what comes after it."""
@@ -294,14 +298,6 @@ class Hub:
             if at <= revision:
                 self._early.remove((at, watch, scope, bookmarks))
                 self._join(self._groups.get(scope) or _Group(scope, self._clock), watch, bookmarks)
-
-    def _tell(self) -> None:
-        self._round = None
-        self._told = asyncio.get_running_loop().time()
-        busy = tuple(self._busy)
-        self._busy.clear()
-        for group in busy:
-            group.tell()
 
     def _bookmark(self) -> None:
         self._bookmarks = None

@@ -13,7 +13,7 @@ from enum import StrEnum
 import msgspec
 
 from nearwise.model import Reason, Service, reason
-from nearwise.model.wellknown import PREFER_SAME_NODE, TOPOLOGY_AWARE_HINTS, TOPOLOGY_MODE
+from nearwise.model.wellknown import ASKING, PREFER_SAME_NODE, TOPOLOGY_AWARE_HINTS, TOPOLOGY_MODE
 from nearwise.slices.distribution import is_known
 
 
@@ -62,7 +62,7 @@ def asked(service: Service) -> Asked:
             )
         )
 
-    if value in {"Auto", "auto"}:
+    if value in ASKING:
         reasons.append(reason("hints-by-annotation", annotation=annotation, value=value))
         if field:
             reasons.append(

@@ -183,10 +183,6 @@ class Family:
             for slice_ in self.slices():
                 self.standing.put(slice_.metadata.name, slice_.endpoints)
 
-    def names(self) -> set[str]:
-        """Return the names of all slices, those of another owner included."""
-        return {*self._holder, *self._foreign}
-
     def slices(self) -> list[EndpointSlice]:
         """All slices that are ours, by name."""
         return [self._holder[name].slices[name] for name in sorted(self._holder)]

@@ -102,9 +102,7 @@ def mirror(
     takes its slices along.
     """
     every = sorted(slices, key=lambda stored: stored.metadata.name)
-    ours = [
-        stored for stored in every if stored.metadata.labels.get(MANAGED_BY) == MIRRORING_CONTROLLER
-    ]
+    ours = [stored for stored in every if stored.manager == MIRRORING_CONTROLLER]
     why_not = why_not_mirrored(service, endpoints)
     if endpoints is None or why_not is not None:
         return Plan(deletes=tuple(ours), reasons=tuple(_gone(why_not, ours)))

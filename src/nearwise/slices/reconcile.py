@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from nearwise.model import EndpointSlice, Pod, Reason, Service, reason
-from nearwise.model.wellknown import MANAGED_BY, SERVICE_NAME, SLICE_CONTROLLER
+from nearwise.model.wellknown import SERVICE_NAME, SLICE_CONTROLLER
 from nearwise.slices.allocation import allocate
 from nearwise.slices.asked import Asked, Mode, asked
 from nearwise.slices.endpoints import EndpointRule, Placement, families_of
@@ -68,11 +68,11 @@ _RULES: Final = Rules()
 
 def is_managed(slice_: EndpointSlice, service: Service) -> bool:
     """Whether a slice is the EndpointSlice controller's for the service, by its labels."""
-    labels = slice_.metadata.labels
+    meta = slice_.metadata
     return (
-        slice_.metadata.namespace == service.metadata.namespace
-        and labels.get(SERVICE_NAME) == service.metadata.name
-        and labels.get(MANAGED_BY) == SLICE_CONTROLLER
+        meta.namespace == service.metadata.namespace
+        and meta.labels.get(SERVICE_NAME) == service.metadata.name
+        and slice_.manager == SLICE_CONTROLLER
     )
 
 
@@ -163,11 +163,6 @@ class ServiceSlices:
         """Return how many endpoints are wanted, how many slices there are, and would be if full."""
         counts = [f.counts(self._rules.max_endpoints) for f in self._families.values()]
         return (sum(c[0] for c in counts), sum(c[1] for c in counts), sum(c[2] for c in counts))
-
-    def names(self) -> set[str]:
-        """Return the names of all slices as stored now."""
-        names = {name for family in self._families.values() for name in family.names()}
-        return names | self._unsupported.keys()
 
     def slices(self) -> tuple[EndpointSlice, ...]:
         """All slices as stored now, by name."""

@@ -10,6 +10,7 @@ from nearwise.model import Endpoints, EndpointSlice, Service
 from nearwise.model.codec import from_dict
 from nearwise.slices.mirror import MAX_PER_SUBSET, mirror, why_not_mirrored
 from nearwise.slices.plan import apply
+from nearwise.vectors.steps import step_answer
 
 
 class _Selector(msgspec.Struct):
@@ -44,17 +45,8 @@ def answer(raw: object) -> list[dict[str, Any]]:
         service = _service(step.service)
         plan = mirror(service, step.endpoints, slices, question.max_endpoints_per_subset)
         slices = apply(slices, plan)
-        answers.append(
-            {
-                "slices": msgspec.to_builtins(slices),
-                "created": len(plan.creates),
-                "updated": len(plan.updates),
-                "deleted": len(plan.deletes),
-                "events": msgspec.to_builtins(plan.events),
-                "error": list(plan.errors),
-                "mirrored": why_not_mirrored(service, step.endpoints) is None,
-            }
-        )
+        mirrored = why_not_mirrored(service, step.endpoints) is None
+        answers.append({**step_answer(slices, plan), "mirrored": mirrored})
     return answers
 
 

@@ -11,6 +11,7 @@ from nearwise.model.codec import from_dict
 from nearwise.slices.nodes import Nodes
 from nearwise.slices.plan import apply
 from nearwise.slices.reconcile import HintMemory, Rules, reconcile
+from nearwise.vectors.steps import step_answer
 
 
 class _Step(msgspec.Struct):
@@ -39,14 +40,5 @@ def answer(raw: object) -> list[dict[str, Any]]:
         nodes = Nodes(step.nodes)
         plan = reconcile(step.service, step.pods, nodes, slices, rules=rules, memory=memory)
         slices, memory = apply(slices, plan), plan.memory
-        answers.append(
-            {
-                "slices": msgspec.to_builtins(slices),
-                "created": len(plan.creates),
-                "updated": len(plan.updates),
-                "deleted": len(plan.deletes),
-                "events": msgspec.to_builtins(plan.events),
-                "error": list(plan.errors),
-            }
-        )
+        answers.append(step_answer(slices, plan))
     return answers
