@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from nearwise.model import Endpoint, EndpointConditions, Node, ObjectMeta, ObjectReference
 from nearwise.model.core import Condition, NodeSpec, NodeStatus, Taint
 from nearwise.model.wellknown import CONTROL_PLANE, ZONE
+from nearwise.slices.allocation import THRESHOLD, ZoneShares
+from nearwise.slices.thresholds import granted
 
 
 def node(
@@ -68,3 +70,8 @@ def zones_hinted(hinted: Iterable[Endpoint]) -> dict[str, int]:
         zone.name for each in hinted if each.hints is not None for zone in each.hints.for_zones
     )
     return dict(sorted(found.items()))
+
+
+def refused_counts(shares: ZoneShares, up_to: int, threshold: float = THRESHOLD) -> tuple[int, ...]:
+    """Return the numbers of ready endpoints from 2 to ``up_to`` that get no hints."""
+    return tuple(n for n in range(2, up_to + 1) if not granted(shares, n, threshold))

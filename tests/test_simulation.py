@@ -26,7 +26,10 @@ from nearwise.model.codec import decode
 from nearwise.model.resources import ENDPOINT_SLICES, ENDPOINTS, NODES, PODS, SERVICES
 from nearwise.model.wellknown import MANAGED_BY, SERVICE_NAME, SLICE_CONTROLLER
 from nearwise.server.api import Api
-from nearwise.slices import Mode, Nodes, asked, mirror, reconcile
+from nearwise.slices.asked import Mode, asked
+from nearwise.slices.mirror import mirror
+from nearwise.slices.nodes import Nodes
+from nearwise.slices.reconcile import reconcile
 from nearwise.store import MemoryStore
 from simulation.faults import Faults, FaultyCluster
 from simulation.world import NAMESPACE, Life, chance_of

@@ -55,7 +55,7 @@ def service(name: str) -> Plain:
 def pod(i: int, app: str, **more: Any) -> Plain:
     """Make a pod on a node, of about the size that pods have."""
     metadata = {
-        "name": f"{app}-7d4b9c6f5-{i:05}",
+        "name": pod_name(i, app),
         "namespace": NAMESPACE,
         "labels": {"app": app, "pod-template-hash": "7d4b9c6f5"},
         "annotations": {"checksum/config": "f" * 64},
@@ -72,13 +72,22 @@ def pod(i: int, app: str, **more: Any) -> Plain:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, **more}
 
 
+def pod_name(i: int, app: str) -> str:
+    """Return what such a pod is called."""
+    return f"{app}-7d4b9c6f5-{i:05}"
+
+
+def address(i: int) -> str:
+    """Return the address of such a pod."""
+    return f"10.{i >> 16 & 255}.{i >> 8 & 255}.{i & 255}"
+
+
 def status(i: int, *, ready: bool) -> Plain:
     """Make the status of a pod that runs."""
-    address = f"10.{i >> 16 & 255}.{i >> 8 & 255}.{i & 255}"
     return {
         "phase": "Running",
-        "podIP": address,
-        "podIPs": [{"ip": address}],
+        "podIP": address(i),
+        "podIPs": [{"ip": address(i)}],
         "conditions": [
             {
                 "type": kind,
@@ -87,4 +96,42 @@ def status(i: int, *, ready: bool) -> Plain:
             }
             for kind in ("Ready", "ContainersReady")
         ],
+    }
+
+
+def slice_name(i: int) -> str:
+    """Return what such a slice is called."""
+    return f"web-{i:05}"
+
+
+def slice_(i: int) -> Plain:
+    """Make a slice of ten endpoints, of a service ``web``."""
+    endpoints = [
+        {
+            "addresses": [f"10.1.{i}.{n}"],
+            "conditions": {"ready": True, "serving": True, "terminating": False},
+            "hints": {"forZones": [{"name": f"zone-{n % 3}"}]},
+            "nodeName": f"node-{n}",
+            "targetRef": {
+                "kind": "Pod",
+                "namespace": NAMESPACE,
+                "name": pod_name(10 * i + n, "web"),
+                "uid": f"{i:08x}-1111-2222-3333-44445555{n:04x}",
+            },
+            "zone": f"zone-{n % 3}",
+        }
+        for n in range(10)
+    ]
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "name": slice_name(i),
+            "namespace": NAMESPACE,
+            "uid": f"slice-{i}",
+            "labels": {"kubernetes.io/service-name": "web"},
+        },
+        "addressType": "IPv4",
+        "endpoints": endpoints,
+        "ports": [{"name": "http", "port": 8080, "protocol": "TCP"}],
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 import time
@@ -29,10 +30,10 @@ class Running(NamedTuple):
         """How to get in."""
         return find_access(str(self.kubeconfig), None)
 
-    def resident(self) -> str:
-        """Tell the memory that the process takes."""
+    def resident(self) -> int:
+        """Return the bytes of memory that the process takes."""
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
-        return f"{pages * 4096 / 1e6:.0f} MB"
+        return pages * resource.getpagesize()
 
 
 @contextmanager

@@ -187,7 +187,7 @@ def test_a_difference_is_told_with_the_write_the_endpoint_and_the_reason() -> No
         "  warning  web-3 (IPv4) is listed in web-c727d and should not be\n"
         "  info     there is no pod web-3 any more\n"
         "\n"
-        "1 of 1 services differ.\n"
+        "1 of 1 services differs.\n"
     )
     assert result.stdout in (EXAMPLES.parent / "docs" / "slices.md").read_text()
 
@@ -197,7 +197,7 @@ def test_slices_of_a_service_that_is_gone_are_told() -> None:
 
     assert result.exit_code == Exit.FINDINGS
     assert "shop/orders\n  warning  orders-ckkz6 is left over: its owner" in result.stdout
-    assert result.stdout.endswith("1 of 13 services differ.\n")
+    assert result.stdout.endswith("1 of 13 services differs.\n")
 
 
 def test_many_differences_are_cut_short_unless_wide() -> None:

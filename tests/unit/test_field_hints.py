@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from hint_builders import endpoint, endpoints, node, nodes, zones_hinted
+from hint_builders import endpoint, endpoints, node, nodes, refused_counts, zones_hinted
 from nearwise.model import Node, ObjectMeta, Pod, Reason, Service
 from nearwise.model.core import PodSpec, ServiceSpec, Taint, Toleration
 from nearwise.model.wellknown import TOPOLOGY_MODE
@@ -19,7 +19,7 @@ from nearwise.slices.allocation import (
 )
 from nearwise.slices.asked import Mode, asked
 from nearwise.slices.schedulable import schedulable
-from nearwise.slices.thresholds import nearness, next_more, refused_counts
+from nearwise.slices.thresholds import nearness, next_more
 
 
 def spread(cluster: list[Node], *counts: int) -> Assigned:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hint_builders import node, nodes
+from hint_builders import node, nodes, refused_counts
 from nearwise.slices.allocation import Allocations, allocate, zone_shares
 from nearwise.slices.thresholds import (
     Span,
@@ -14,7 +14,6 @@ from nearwise.slices.thresholds import (
     nearness,
     next_fewer,
     next_more,
-    refused_counts,
     spans,
 )
 

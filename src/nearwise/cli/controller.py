@@ -21,7 +21,7 @@ _MIRRORING: Final = "endpointslice-mirroring-controller"
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-class Listen(NamedTuple):
+class _Listen(NamedTuple):
     """Where health and metrics are served; an empty host means all addresses."""
 
     host: str
@@ -38,7 +38,7 @@ def _seconds(_context: click.Context, _option: click.Parameter, text: str) -> fl
     return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 
-def _address(_context: click.Context, _option: click.Parameter, text: str) -> Listen | None:
+def _address(_context: click.Context, _option: click.Parameter, text: str) -> _Listen | None:
     if text == "off":
         return None
     match = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^\[\]:]*)):(\d{1,5})", text)
@@ -46,7 +46,7 @@ def _address(_context: click.Context, _option: click.Parameter, text: str) -> Li
         raise click.BadParameter(
             f"{text!r} is not an address such as 127.0.0.1:10268, [::1]:10268 or :10268"
         )
-    return Listen(match[1] or match[2], int(match[3]))
+    return _Listen(match[1] or match[2], int(match[3]))
 
 
 def _names(_context: click.Context, _option: click.Parameter, text: str) -> frozenset[str]:
@@ -178,7 +178,7 @@ def command(
     *,
     kubeconfig: str | None,
     context: str | None,
-    metrics_address: Listen | None,
+    metrics_address: _Listen | None,
     log_level: str,
     log_format: str,
     **options: Any,
@@ -260,7 +260,7 @@ def _settings(
     )
 
 
-async def _run(access: Access, settings: Settings, address: Listen | None) -> Ending:
+async def _run(access: Access, settings: Settings, address: _Listen | None) -> Ending:
     from contextlib import AsyncExitStack
     from urllib.parse import urlsplit
 

@@ -58,7 +58,7 @@ def print_differences(drifts: Sequence[Drift], *, wide: bool) -> None:
     judged = [drift for drift in drifts if drift.unjudged is None]
     if differing := sum(drift.differs for drift in judged):
         verb = "differs" if differing == 1 else "differ"
-        print_line(f"{differing} of {counted(len(judged), 'service')} {verb}.")
+        print_line(f"{differing} of {len(judged)} services {verb}.")
     elif judged:
         print_line(Painted(f"Nothing differs in {counted(len(judged), 'service')}.", Colour.GREEN))
 

@@ -22,8 +22,7 @@ def command(kind: str) -> None:
     A line is the "input" of a recorded line, for validation its "object"; a whole recorded line
     will do. Empty lines are passed over. The first line that cannot be used ends the run.
     """
-    import msgspec
-
+    from nearwise.cli.output import to_json
     from nearwise.model.errors import InputError
 
     answer = importlib.import_module(f"nearwise.vectors.{kind}").answer
@@ -40,7 +39,7 @@ def command(kind: str) -> None:
                 field=error.field,
                 hint=error.hint or f"a line is one question of the kind {kind}, as JSON",
             ) from None
-        sys.stdout.write(msgspec.json.encode(reply).decode() + "\n")
+        sys.stdout.write(to_json(reply, indent=-1))
         sys.stdout.flush()
 
 

@@ -78,6 +78,9 @@ class Workers:
                 _log.log(
                     level, "%s %s: %s; again in %g s", self.name, "/".join(key), failure, delay
                 )
+            except Exception:  # a mistake of ours about one service must not stop the others
+                delay = self.queue.retry(key, self._now())
+                _log.exception("%s %s failed; again in %g s", self.name, "/".join(key), delay)
             else:
                 self.queue.forget(key)
             finally:

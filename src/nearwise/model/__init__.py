@@ -12,7 +12,7 @@ from nearwise.model.discovery import (
     ForZone,
 )
 from nearwise.model.meta import ObjectMeta, ObjectReference, OwnerReference, Status
-from nearwise.model.reasons import Level, Reason, reason
+from nearwise.model.reasons import Reason, reason
 
 __all__ = [
     "Endpoint",
@@ -25,7 +25,6 @@ __all__ = [
     "ForNode",
     "ForZone",
     "Lease",
-    "Level",
     "Namespace",
     "Node",
     "ObjectMeta",

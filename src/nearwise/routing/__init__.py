@@ -4,7 +4,7 @@ Law: pure, as all of the core. ``merge`` says who is there, ``select`` who is us
 ``profiles`` how data planes differ. Nothing here writes hints or rules.
 """
 
-from nearwise.routing.backend import Backend, PortKey
+from nearwise.routing.backend import Backend
 from nearwise.routing.merge import ServiceView, merge
 from nearwise.routing.near import Client, Mode
 from nearwise.routing.pool import Pool
@@ -19,7 +19,6 @@ __all__ = [
     "Fate",
     "Mode",
     "Pool",
-    "PortKey",
     "Profile",
     "Selection",
     "ServiceView",

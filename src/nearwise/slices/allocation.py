@@ -157,7 +157,7 @@ def allocate(
                 total=sum(minimums.values()),
             )
         ]
-        if exact_minimums(shares, ready_endpoints, threshold) <= ready_endpoints:
+        if _exact_minimums(shares, ready_endpoints, threshold) <= ready_endpoints:
             reasons.append(reason("hints-off-rounding"))
         return Refusal(f"{_MINIMUMS} {numbers}", tuple(reasons))
     zones_ = {
@@ -241,7 +241,7 @@ def minimum(ratio: float, endpoints: int, threshold: float) -> int:
     return ceil(ratio * endpoints * (1 / (1 + threshold)))
 
 
-def exact_minimums(shares: ZoneShares, endpoints: int, threshold: float) -> int:
+def _exact_minimums(shares: ZoneShares, endpoints: int, threshold: float) -> int:
     """Return the sum of the zones' minimums as it would be without rounding."""
     # The threshold as written: 0.2 is a fifth, not the binary number beside it.
     load = 1 + Fraction(repr(threshold))

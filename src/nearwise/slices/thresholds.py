@@ -55,11 +55,6 @@ def granted(shares: ZoneShares, endpoints: int, threshold: float = THRESHOLD) ->
     return 0 < zones <= endpoints and _needed(shares, endpoints, threshold) <= endpoints
 
 
-def refused_counts(shares: ZoneShares, up_to: int, threshold: float = THRESHOLD) -> tuple[int, ...]:
-    """Return the numbers of ready endpoints from 2 to ``up_to`` that get no hints."""
-    return tuple(n for n in range(2, up_to + 1) if not granted(shares, n, threshold))
-
-
 def next_more(shares: ZoneShares, endpoints: int, threshold: float = THRESHOLD) -> int | None:
     """Return the next larger number of endpoints that gets hints; None when none ever does."""
     if not shares.ratios:

@@ -15,13 +15,13 @@ from nearwise.model.core import Service, ServiceSpec
 from nearwise.model.validation.addresses import is_ipv6, legacy_ip
 from nearwise.model.validation.fields import Errors, duplicate, invalid, not_supported
 
-FAMILIES: Final = ("IPv4", "IPv6")
+_FAMILIES: Final = ("IPv4", "IPv6")
 NONE: Final = "None"
 _POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
 _SINGLE: Final = "SingleStack"
 
 _IPS: Final = "spec.clusterIPs"
-_FAMILIES: Final = "spec.ipFamilies"
+_IP_FAMILIES: Final = "spec.ipFamilies"
 _POLICY: Final = "spec.ipFamilyPolicy"
 
 
@@ -30,7 +30,7 @@ def is_headless(spec: ServiceSpec) -> bool:
     return spec.cluster_ips == (NONE,)
 
 
-def family_of(address: str) -> str:
+def _family_of(address: str) -> str:
     """Return the family of an address."""
     return "IPv6" if is_ipv6(address) else "IPv4"
 
@@ -130,7 +130,7 @@ def _families_of_ips(spec: ServiceSpec, cluster: Sequence[str]) -> tuple[Service
     for place, address in enumerate(spec.cluster_ips):
         if address == NONE:
             break
-        family = family_of(address)
+        family = _family_of(address)
         if place < len(families):
             continue
         if family in cluster:
@@ -149,13 +149,13 @@ def _not_in_cluster(spec: ServiceSpec, cluster: Sequence[str]) -> Errors:
     for place, family in enumerate(spec.ip_families):
         if family not in cluster:
             detail = "not configured on this cluster"
-            errors.append(invalid(f"{_FAMILIES}[{place}]", family, detail))
+            errors.append(invalid(f"{_IP_FAMILIES}[{place}]", family, detail))
     return errors
 
 
 def _both(families: tuple[str, ...]) -> tuple[str, ...]:
     return families + tuple(
-        family for family in FAMILIES if len(families) < 2 and family not in families
+        family for family in _FAMILIES if len(families) < 2 and family not in families
     )
 
 
@@ -166,10 +166,10 @@ def validate_cluster_ips(spec: ServiceSpec, old: ServiceSpec | None) -> Errors:
     ips, families = spec.cluster_ips, spec.ip_families
     errors = _same_first(spec)
     for place, family in enumerate(families):
-        if family not in FAMILIES:
-            errors.append(not_supported(f"{_FAMILIES}[{place}]", family, FAMILIES))
+        if family not in _FAMILIES:
+            errors.append(not_supported(f"{_IP_FAMILIES}[{place}]", family, _FAMILIES))
         if family in families[:place]:
-            errors.append(duplicate(f"{_FAMILIES}[{place}]", family))
+            errors.append(duplicate(f"{_IP_FAMILIES}[{place}]", family))
     if spec.ip_family_policy is not None and spec.ip_family_policy not in _POLICIES:
         errors.append(not_supported(_POLICY, spec.ip_family_policy, _POLICIES))
     wrong = _wrong_ips(ips, old.cluster_ips if old else ())
@@ -183,7 +183,7 @@ def validate_cluster_ips(spec: ServiceSpec, old: ServiceSpec | None) -> Errors:
         errors.append(invalid(_IPS, ips, detail))
     if not is_headless(spec):
         for place, (address, family) in enumerate(zip(ips, families, strict=False)):
-            if family in FAMILIES and family_of(address) != family:
+            if family in _FAMILIES and _family_of(address) != family:
                 detail = f"expected an {family} value as indicated by `ipFamilies[{place}]`"
                 errors.append(invalid(f"{_IPS}[{place}]", address, detail))
     return errors
@@ -218,7 +218,7 @@ def validate_cluster_ips_update(spec: ServiceSpec, old: ServiceSpec) -> Errors:
     if not (headless and was_headless):
         errors += _kept(spec.cluster_ips, old.cluster_ips, _IPS)
     if not (headless or was_headless):
-        errors += _kept(spec.ip_families, old.ip_families, _FAMILIES)
+        errors += _kept(spec.ip_families, old.ip_families, _IP_FAMILIES)
     return errors
 
 

@@ -25,7 +25,7 @@ from nearwise.model.validation.metadata import (
     validate_metadata_update,
 )
 
-ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")
+_ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 
 _MAX_ENDPOINTS: Final = 1000
@@ -54,7 +54,7 @@ def validate_endpoint_slice_update(new: EndpointSlice, old: EndpointSlice) -> Er
 
 
 def _content(new: EndpointSlice, known: Set[str]) -> Errors:
-    errors = one_of("addressType", new.address_type, ADDRESS_TYPES)
+    errors = one_of("addressType", new.address_type, _ADDRESS_TYPES)
     if len(new.endpoints) > _MAX_ENDPOINTS:
         errors.append(too_many("endpoints", len(new.endpoints), _MAX_ENDPOINTS))
     else:

@@ -1,0 +1,72 @@
+"""How many writes a second the server takes, over TLS, from one client and from many.
+
+A write is what a kubelet does most: the status of a pod. Beside it: requests that ask for nothing
+(``/version``) from the same clients, which is what HTTP and TLS take in Python.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from itertools import count
+from tempfile import TemporaryDirectory
+
+from benchmarks.live import objects
+from benchmarks.live.case import Case, Measured
+from benchmarks.live.load import PODS, client
+from benchmarks.live.running import Running, up
+
+_PODS = 1_000
+_SECONDS = 3.0
+
+
+def cases() -> Iterator[Case]:
+    """Yield the measurements."""
+    for where in ("memory", "SQLite"):
+        for clients in (1, 20):
+            name = f"writes a second to {where}, {clients} client{'s'[: clients - 1]}"
+            yield Case(name, partial(_measure, where, clients))
+
+
+def _measure(where: str, clients: int) -> Measured:
+    with TemporaryDirectory(prefix="nearwise-") as folder:
+        store = ("--memory",) if where == "memory" else ("--data", folder)
+        pods = objects.cluster(1, _PODS)
+        with up(*store, "--no-controllers", objects=pods) as running:
+            nothing, writes = asyncio.run(_rates(running, clients))
+    return Measured(f"{writes:,.0f}", f"requests for nothing: {nothing:,.0f}")
+
+
+async def _rates(running: Running, clients: int) -> tuple[float, float]:
+    numbers = count()
+    async with client(running.access) as api:
+
+        async def ask() -> None:
+            await api.send("GET", "/version")
+
+        async def write() -> None:
+            number = next(numbers)
+            i, ready = number % _PODS, number // _PODS % 2 == 1
+            conditions = objects.status(i, ready=ready)["conditions"]
+            path = f"{PODS}/{objects.pod_name(i, 'web-0')}/status"
+            await api.merge(path, {"status": {"conditions": conditions}})
+
+        return await _rate(ask, clients), await _rate(write, clients)
+
+
+async def _rate(ask: Callable[[], Awaitable[None]], clients: int) -> float:
+    """Return how often a second so many clients together do something, each one at a time."""
+    await ask()
+    done = 0
+    began = time.perf_counter()
+
+    async def work() -> None:
+        nonlocal done
+        while time.perf_counter() - began < _SECONDS:
+            await ask()
+            done += 1
+
+    await asyncio.gather(*(work() for _ in range(clients)))
+    return done / (time.perf_counter() - began)
