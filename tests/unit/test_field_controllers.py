@@ -177,6 +177,25 @@ def test_f02_nothing_is_planned_on_a_cache_older_than_our_own_write() -> None:
     run(story())
 
 
+def test_f02_what_waited_for_the_cache_goes_on_as_soon_as_that_has_caught_up() -> None:
+    async def story() -> None:
+        cluster = ModelCluster()
+        cluster.put(node("n0"), service(), pod("web-1"))
+        async with running(cluster):
+            await settle()
+            cluster.hold("endpointslices")
+            cluster.put(pod("web-2"))
+            await settle(0.1)
+            cluster.put(pod("web-3"))
+            await settle(30)  # by now it is tried again every 16 seconds
+            cluster.release()
+            await settle(0.1)
+
+            assert addresses(slices_of(cluster, "web")) == ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
+
+    run(story())
+
+
 def test_f02_many_fast_changes_never_make_two_slices_for_one_endpoint() -> None:
     async def story() -> None:
         cluster = ModelCluster(lag=0.3)

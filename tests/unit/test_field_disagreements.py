@@ -21,7 +21,12 @@ from nearwise.model.core import (
     EndpointsSubset,
     ServicePort,
 )
-from nearwise.model.wellknown import MANAGED_BY, MIRRORING_CONTROLLER
+from nearwise.model.wellknown import (
+    LAST_CHANGE_TRIGGER_TIME,
+    MANAGED_BY,
+    MIRRORING_CONTROLLER,
+)
+from nearwise.slices.mirror import mirror
 from worlds import (
     explained,
     findings,
@@ -63,6 +68,13 @@ def legacy(*ready: str, waiting: tuple[str, ...] = (), version: str = "") -> End
                 ports=(EndpointsPort("http", 8080, "TCP"),),
             ),
         ),
+    )
+
+
+def at_time(made: Endpoints, time: str) -> Endpoints:
+    """Say when the change happened that these Endpoints were last written for."""
+    return replace(
+        made, metadata=replace(made.metadata, annotations={LAST_CHANGE_TRIGGER_TIME: time})
     )
 
 
@@ -213,10 +225,34 @@ def test_f71_an_address_that_only_the_stale_mirror_lists_is_told_with_its_writer
                 "web-mirror", bare("10.0.0.1"), bare("10.0.0.2"), bare("10.0.0.3"), labels=MIRRORED
             ),
         ],
-        endpoints=[legacy("10.0.0.1", "10.0.0.2", "10.0.0.3")],
+        endpoints=[at_time(legacy("10.0.0.1", "10.0.0.2", "10.0.0.3"), "2025-07-01T00:00:00Z")],
     )
-    told = findings(explained(world))["two-writers"]
-    assert told == f"two managers list endpoints; only {MIRRORING_CONTROLLER} lists 10.0.0.3"
+    told = findings(explained(world))["two-writers-mirror"]
+    assert told == (
+        "two managers list endpoints; only the mirror of Endpoints shop/web, last written "
+        "2025-07-01T00:00:00Z, lists 10.0.0.3"
+    )
+
+
+def test_f67_what_a_mirror_leaves_out_is_listed_with_the_reason() -> None:
+    ready = tuple(f"10.1.{n // 250}.{n % 250}" for n in range(987))
+    waiting = tuple(f"10.2.0.{n}" for n in range(10, 30))
+    source = legacy("not-an-ip-0", "not-an-ip-1", "not-an-ip-2", *ready, waiting=waiting)
+    mirrored = mirror(without_selector(), source, ()).creates
+    found = explained(stored(without_selector(), [node("n0")], slices=mirrored, endpoints=[source]))
+    left_out = {
+        each.code: each.facts["addresses"]
+        for each in found.findings
+        if each.code.startswith("mirror-") and "addresses" in each.facts
+    }
+    assert left_out == {
+        "mirror-invalid-address": ("not-an-ip-0", "not-an-ip-1", "not-an-ip-2"),
+        "mirror-over-limit": waiting[13:],
+    }
+    assert findings(found)["mirror-over-limit"] == (
+        "not mirrored, for a subset may have 1000 addresses: 10.2.0.23, 10.2.0.24, 10.2.0.25, "
+        "10.2.0.26, 10.2.0.27, 10.2.0.28 and 10.2.0.29"
+    )
 
 
 def test_f73_mirrored_endpoints_get_no_hints_and_their_zone_could_be_known() -> None:

@@ -42,9 +42,10 @@ def command(
     from nearwise.cli import Exit
     from nearwise.cli.hints_screen import print_hints
     from nearwise.cli.services import chosen, reaching
-    from nearwise.insight.hint_findings import of_cluster
+    from nearwise.insight.hint_findings import of_cluster, of_places
     from nearwise.insight.hints import hints_of
     from nearwise.insight.world import World
+    from nearwise.model.reasons import Level
     from nearwise.slices.nodes import Nodes
 
     source = reaching(source, services)
@@ -54,7 +55,10 @@ def command(
     keys = chosen(source, services, world.services)
     found = [hints_of(world, nodes, key, now) for key in keys]
     shown = [each for each in found if services or everyone or each.concerned]
-    cluster = tuple(of_cluster(nodes.shares)) if any(each.by_shares for each in shown) else ()
+    cluster = (
+        *(of_cluster(nodes.shares) if any(each.by_shares for each in shown) else ()),
+        *(of_places(world) if any(each.has_zone_hints for each in shown) else ()),
+    )
     if output.is_document:
         print_document(output, "Hints", {"cluster": cluster, "services": shown})
     else:
@@ -63,5 +67,5 @@ def command(
             print_note(f"Services that ask for no hints: {silent} (--all shows them too).")
         if not found:
             print_note("There are no services.")
-    if any(each.alarms for each in shown):
+    if any(each.alarms for each in shown) or any(why.level is not Level.INFO for why in cluster):
         context.exit(Exit.FINDINGS)

@@ -53,6 +53,7 @@ class EndpointSliceController:
         self._nodes = Nodes()
         self._states: dict[ObjectKey, ServiceSlices] = {}
         self._hinted: set[ObjectKey] = set()  # services that hold hints by CPU share
+        self._behind: set[ObjectKey] = set()  # services that wait for the cache
         self._triggers = TriggerTimes()
         self._expectations = SliceExpectations()
         self._writes = Writes(cluster, self._expectations, metrics.counted)
@@ -119,6 +120,9 @@ class EndpointSliceController:
     def _on_slice(self, delta: Delta[EndpointSlice]) -> None:
         old, new = delta
         was, now = _ours(old), _ours(new)
+        for key in {service_key(one) for one in (was, now) if one is not None} & self._behind:
+            self._behind.remove(key)
+            self.workers.add(key)  # the cache may show by now what it waits for
         if now is not None and (was is None or service_key(was) == service_key(now)):
             relabelled = was is not None and was.metadata.labels != now.metadata.labels
             if relabelled or not self._expectations.is_ours(now):
@@ -144,6 +148,7 @@ class EndpointSliceController:
     def _forget(self, key: ObjectKey) -> None:
         # The garbage collector removes the slices: they belong to the service.
         self._drop_state(key)
+        self._behind.discard(key)
         self._triggers.forget(key)
         self._expectations.forget(key)
         self._metrics.forget(key)
@@ -176,6 +181,7 @@ class EndpointSliceController:
     async def _reconcile(self, key: ObjectKey, service: Service) -> None:
         every = [s for s in self._caches.slices_of(key) if _ours(s) is not None]
         if self._expectations.is_stale(key, every, self._caches.slices.seen):
+            self._behind.add(key)
             raise TryAgainError("the cache is behind our own writes", quiet=True)
         cached = [slice_ for slice_ in every if slice_.metadata.deletion_timestamp is None]
         state = self._states.get(key)

@@ -7,7 +7,8 @@ copy is newer is read from the resource versions, which one cluster counts up fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -15,6 +16,7 @@ import msgspec
 from nearwise.insight.states import state_of
 from nearwise.insight.world import Key, World, version_of
 from nearwise.model import Endpoint, Endpoints, EndpointSlice, ObjectMeta, Reason, Service, reason
+from nearwise.model.reasons import Level
 from nearwise.model.wellknown import (
     LAST_CHANGE_TRIGGER_TIME,
     MIRRORING_CONTROLLER,
@@ -22,6 +24,7 @@ from nearwise.model.wellknown import (
     SLICE_CONTROLLER,
 )
 from nearwise.slices.endpoints import EndpointRule, families_of
+from nearwise.slices.mirror import mirror
 
 _LISTED_AT_MOST: Final = 5  # findings of one kind that are told one by one
 
@@ -32,8 +35,9 @@ def disagreements(world: World, service: Service) -> tuple[Reason, ...]:
     return (
         *_frozen(service, slices),
         *_owners(world, service.metadata, slices),
-        *_writers(slices),
+        *_writers(slices, world.endpoints.get(service.metadata.key)),
         *_placeless_mirrors(world, service, slices),
+        *_unmirrored(world, service, slices),
         *_pods(world, service, slices),
         *_endpoints(world, service, slices),
     )
@@ -80,7 +84,7 @@ def _owners(
         )
 
 
-def _writers(slices: Iterable[EndpointSlice]) -> Iterator[Reason]:
+def _writers(slices: Iterable[EndpointSlice], legacy: Endpoints | None) -> Iterator[Reason]:
     """Name foreign managers, and addresses that only one of several managers lists."""
     listed: dict[tuple[str, str], set[str]] = {}
     for slice_ in slices:
@@ -96,11 +100,20 @@ def _writers(slices: Iterable[EndpointSlice]) -> Iterator[Reason]:
         managers = {m: found for (f, m), found in listed.items() if f == family and found}
         if len(managers) < 2:
             continue
+        writers = Counter(address for found in managers.values() for address in found)
         for manager in sorted(managers):
-            others = set().union(*(managers[other] for other in managers if other != manager))
-            only = sorted(managers[manager] - others)
-            if only:
-                yield reason("two-writers", manager=manager or "nobody", addresses=only)
+            if only := sorted(each for each in managers[manager] if writers[each] == 1):
+                yield _tell_writer(manager, legacy, only)
+
+
+def _tell_writer(manager: str, legacy: Endpoints | None, only: Sequence[str]) -> Reason:
+    """Say who alone lists addresses; of a mirror what it is made of, and from when that is."""
+    if manager != MIRRORING_CONTROLLER or legacy is None:
+        return reason("two-writers", manager=manager or "nobody", addresses=only)
+    source, written = "/".join(legacy.metadata.key), _changed(legacy.metadata)
+    return reason(
+        "two-writers-mirror", source=f"Endpoints {source}", written=written, addresses=only
+    )
 
 
 def _placeless_mirrors(
@@ -121,6 +134,14 @@ def _placeless_mirrors(
     yield reason("mirror-without-zone", endpoints=len(mirrored), source=f"Endpoints {name}")
     if zones:
         yield reason("mirror-zone-known", endpoints=zones)
+
+
+def _unmirrored(
+    world: World, service: Service, slices: Iterable[EndpointSlice]
+) -> Iterator[Reason]:
+    """Name the addresses of the Endpoints that their mirror leaves out, and say why."""
+    plan = mirror(service, world.endpoints.get(service.metadata.key), slices)
+    yield from (why for why in plan.reasons if why.level is Level.ERROR)
 
 
 class _Copy(msgspec.Struct, frozen=True):

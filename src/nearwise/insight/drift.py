@@ -24,7 +24,9 @@ from nearwise.slices.endpoints import PortSet, port_key
 from nearwise.slices.nodes import Nodes
 from nearwise.slices.plan import Plan, apply
 
-_ABOUT_SLICES: Final = frozenset(["frozen-slice", "orphan-slice", "slice-foreign", "two-writers"])
+_ABOUT_SLICES: Final = frozenset(
+    ["frozen-slice", "orphan-slice", "slice-foreign", "two-writers", "two-writers-mirror"]
+)
 """The disagreements that are about who writes which slice; the rest is in the comparison."""
 
 

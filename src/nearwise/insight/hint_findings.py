@@ -56,6 +56,13 @@ def of_cluster(shares: ZoneShares) -> Iterator[Reason]:
         yield reason("hints-event-text", message=refused.text)
 
 
+def of_places(world: World) -> Iterator[Reason]:
+    """Say on which ready nodes no client is reached by zone hints, once for all services."""
+    nodes = [name for name, node in world.nodes.items() if node.ready and not world.zones[name]]
+    if nodes:
+        yield reason("node-without-zone", nodes=nodes)
+
+
 def _cores(amounts: Iterable[tuple[str, int]]) -> dict[str, float]:
     return {name: milli / _CORE for name, milli in amounts}
 

@@ -79,6 +79,11 @@ class ServiceHints(msgspec.Struct, frozen=True, rename="camel"):
         return self.mode == Mode.SHARES
 
     @property
+    def has_zone_hints(self) -> bool:
+        """Whether its ready endpoints carry hints for zones."""
+        return any(each.zones for each in self.families)
+
+    @property
     def concerned(self) -> bool:
         """Whether it asks for hints, carries some, or has a finding about them."""
         carries = any(each.hinted or each.findings for each in self.families)

@@ -40,6 +40,12 @@ SECTIONS: Final[Sections] = {
         ("slice-foreign", "info", "{slice} is managed by {manager}: it is used and left alone"),
         ("two-writers", "warning", "two managers list endpoints; only {manager} lists {addresses}"),
         (
+            "two-writers-mirror",
+            "warning",
+            "two managers list endpoints; only the mirror of {source}, last written {written}, "
+            "lists {addresses}",
+        ),
+        (
             "mirror-without-zone",
             "info",
             "{endpoints} {endpoints:endpoint is|endpoints are} mirrored from {source}: a mirror "
