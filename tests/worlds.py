@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
@@ -11,6 +12,7 @@ from nearwise.insight.explain import explain
 from nearwise.insight.explanation import Explanation, Part, Row
 from nearwise.insight.world import World
 from nearwise.model import Endpoints, EndpointSlice, Event, Node, Pod, Service
+from nearwise.model.codec import to_dict
 from nearwise.model.objects import Objects
 from nearwise.slices.nodes import Nodes
 from nearwise.slices.reconcile import reconcile
@@ -56,6 +58,27 @@ def stored(
             events=tuple(events),
         )
     )
+
+
+_KINDS = {
+    "services": ("v1", "Service"),
+    "pods": ("v1", "Pod"),
+    "nodes": ("v1", "Node"),
+    "endpoints": ("v1", "Endpoints"),
+    "slices": ("discovery.k8s.io/v1", "EndpointSlice"),
+    "events": ("v1", "Event"),
+}
+
+
+def dump_of(*worlds: World) -> bytes:
+    """Write worlds as one dump in JSON."""
+    items = [
+        to_dict(obj) | {"apiVersion": version, "kind": kind}
+        for world in worlds
+        for field, (version, kind) in _KINDS.items()
+        for obj in getattr(world.objects, field)
+    ]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}).encode()
 
 
 def client(name: str, on: str) -> Pod:

@@ -71,8 +71,6 @@ def shop(cluster: Cluster) -> Iterator[Shop]:
     metadata = {"name": namespace}
     cluster.ask("POST", "/api/v1/namespaces", {"metadata": metadata})
     shop = Shop(cluster, namespace)
-    if GIVEN:  # pods are refused before
-        eventually(lambda: cluster.is_there(f"{shop.path}/serviceaccounts/default"))
     yield shop
     _remove(shop)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -212,6 +213,30 @@ def test_of_two_controllers_one_writes_and_the_other_takes_over_without_a_write_
         assert [event["type"] for event in seen.events] == ["MODIFIED", "MODIFIED"]
         assert shop.events("web") == [ON]
         assert holder(cluster) == ""
+
+
+def test_a_leader_that_slept_writes_no_more_when_it_wakes_up(tmp_path: Path) -> None:
+    """A laptop that was closed, a virtual machine that was held."""
+    with (
+        up(tmp_path, "--no-controllers") as server,
+        cluster_of(server.kubeconfig, tmp_path) as cluster,
+        controller(server.kubeconfig, *QUICK) as first,
+    ):
+        shop, nodes = begun(cluster)
+        serve(shop, nodes, "web")
+        with controller(server.kubeconfig, *QUICK) as second, shop.watching() as seen:
+            first.send_signal(signal.SIGSTOP)
+            for ready, state in ((False, NOT_READY), (True, READY)):
+                shop.set_ready("web-0", ready)
+                shop.await_endpoint("web", "10.0.0.0", state)
+            first.send_signal(signal.SIGCONT)
+            assert first.wait(20) == 1  # the lease is lost, and whoever runs it starts it again
+            shop.set_ready("web-0", False)
+            eventually(lambda: len(seen.events), 3)
+            second.terminate()
+            assert second.wait(20) == 0
+
+        assert [event["type"] for event in seen.events] == ["MODIFIED"] * 3
 
 
 def test_controllers_wait_for_a_server_that_was_killed_and_find_nothing_to_do(

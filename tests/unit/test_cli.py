@@ -34,6 +34,7 @@ from nearwise.cli.output import (
     print_table,
     progress,
 )
+from nearwise.cli.sentences import print_reasons
 from nearwise.cli.source import Source, load, scope, source_options
 from nearwise.client.errors import ClusterError
 from nearwise.model import EndpointPort, reason
@@ -368,6 +369,20 @@ def test_yaml_has_no_anchors() -> None:
 def test_what_is_written_as_yaml_is_read_as_what_it_was(text: str) -> None:
     (_, read) = next(documents(output.to_yaml([text, {"a": text}]).encode(), ""))
     assert read == [text, {"a": text}]
+
+
+@pytest.mark.parametrize(("columns", "longest"), [(60, 60), (300, 100), (10, 51)])
+def test_sentences_are_as_wide_as_a_narrow_terminal(
+    columns: int, longest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    print_reasons([reason("service-headless", service="a b " * 60)], wide=False)
+
+    assert longest - 10 < max(map(len, terminal.getvalue().splitlines())) <= longest
 
 
 def test_the_choices_of_o_are_those_of_the_command() -> None:

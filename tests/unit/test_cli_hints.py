@@ -111,16 +111,27 @@ def test_findings_follow_by_service_and_what_all_share_comes_first() -> None:
         "zones),\n"
         "           addressType: IPv4\n"
         "  info     with 2 ready there are no hints at these CPU shares; nearest with hints: 3\n"
+        "  info     off at 2 endpoints between ratio 0.333 and 1; now 0.333 (zone-a)\n"
     )
 
 
-def test_wide_adds_how_near_the_thresholds_are() -> None:
+def test_how_near_hints_are_to_being_lost_is_told_though_nothing_is_wrong() -> None:
+    result = hints("-f", FLAGS_ON)
+
+    assert result.exit_code == Exit.FINE
+    assert result.stdout.endswith(
+        "platform/feature-flags\n"
+        "  info     off at 4 endpoints between ratio 0.6 and 0.7; now 0.5 (ap-northeast-2a)\n"
+        "  info     at these CPU shares hints would be lost with 3 and 5 ready endpoints\n"
+    )
+
+
+def test_wide_has_how_near_they_are_on_the_line_of_the_service() -> None:
     result = hints("-f", FLAGS_ON, "-o", "wide")
 
     assert table(result)["platform/feature-flags"][-1] == (
         "off at 4 endpoints between ratio 0.6 and 0.7; now 0.5 (ap-northeast-2a)"
     )
-    assert "  info     at these CPU shares hints go with 3 and 5 ready endpoints\n" in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,9 @@ from click.testing import CliRunner
 from nearwise.cli import Exit, cli
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "docs" / "tutorial.md", ROOT / "docs" / "explain.md"]
+PAGES = [
+    ROOT / name for name in ("README.md", "README.ko.md", "docs/tutorial.md", "docs/explain.md")
+]
 FLAGS_ON = "flag-server-1-hints-on"
 FLAGS_OFF = "flag-server-2-hints-off"
 FLAGS_AGAIN = "flag-server-3-hints-on-again"

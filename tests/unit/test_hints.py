@@ -100,7 +100,7 @@ def test_the_flag_server_with_hints_on_is_near_to_losing_them() -> None:
     assert found.alarms == 0
     assert texts(family.reasons)[-2:] == [
         "off at 4 endpoints between ratio 0.6 and 0.7; now 0.5 (ap-northeast-2a)",
-        "at these CPU shares hints go with 3 and 5 ready endpoints",
+        "at these CPU shares hints would be lost with 3 and 5 ready endpoints",
     ]
 
 

@@ -11,7 +11,7 @@ from itertools import accumulate, groupby
 from typing import Final
 
 from nearwise.cli.output import Colour, Painted, Text, has_unicode, print_line, print_table
-from nearwise.cli.sentences import COLOURS, WIDTH, print_reasons, wrapped
+from nearwise.cli.sentences import COLOURS, print_reasons, wrapped
 from nearwise.insight.changes import Move
 from nearwise.insight.explanation import Explanation, Group, Part, PortLine, Row, Traffic
 from nearwise.insight.states import State
@@ -220,7 +220,7 @@ def _print_why(labelled: Iterable[tuple[str, Reason]]) -> None:
     for label, text in lines:
         head = "" if label == before else label
         before = label
-        for line in wrapped(text, max(WIDTH - column - 2, 40)):
+        for line in wrapped(text, beside=column + 2):
             print_line(Painted(head.ljust(column), Colour.DIM), line, indent=2)
             head = ""
 
@@ -240,7 +240,7 @@ def _sentence(why: Reason) -> str:
 
 
 def _print_wrapped(text: str, colour: Colour) -> None:
-    for number, line in enumerate(wrapped(text, WIDTH - 2)):
+    for number, line in enumerate(wrapped(text, beside=2)):
         print_line(Painted(line, colour), indent=2 if number else 0)
 
 

@@ -26,8 +26,8 @@ def command(
 
     One line a service and address family: what is asked for and by what, how many of the ready
     endpoints have hints and for where, since when CPU shares have given or refused them, and the
-    last event about them. Then the findings. With -o wide also how near the thresholds of hints
-    by CPU share are, and all reasons.
+    last event about them. Then the findings, and how near hints by CPU share are to being lost.
+    With -o wide all reasons.
 
     \b
     Examples:
@@ -41,7 +41,7 @@ def command(
 
     from nearwise.cli import Exit
     from nearwise.cli.hints_screen import print_hints
-    from nearwise.cli.services import chosen, reaching
+    from nearwise.cli.services import chosen, nothing_there, reaching
     from nearwise.insight.hint_findings import of_cluster, of_places
     from nearwise.insight.hints import hints_of
     from nearwise.insight.world import World
@@ -66,6 +66,6 @@ def command(
         if silent := len(found) - len(shown):
             print_note(f"Services that ask for no hints: {silent} (--all shows them too).")
         if not found:
-            print_note("There are no services.")
+            print_note(nothing_there(source))
     if any(each.alarms for each in shown) or any(why.level is not Level.INFO for why in cluster):
         context.exit(Exit.FINDINGS)

@@ -21,6 +21,7 @@ _WORDS: Final = {TOPOLOGY_MODE: "annotation", TOPOLOGY_AWARE_HINTS: "older annot
 _EVENT: Final = "TopologyAwareHints"  # what the names of all these events begin with
 _DAY: Final = 86_400
 _UNITS: Final = (("d", _DAY), ("h", 3_600), ("min", 60), ("s", 1))
+_NEARNESS: Final = frozenset(["hints-threshold", "hints-lost-at"])
 _ZONES: Final = 5  # zones listed in a cell
 
 
@@ -52,7 +53,10 @@ def print_hints(
 
 
 def _print_reasons(service: ServiceHints, common: Collection[Reason], *, wide: bool) -> None:
-    """Print the findings of a service, without those that all have in common."""
+    """Print the findings of a service and how near its hints are to going.
+
+    What all services have in common is left out.
+    """
     parts: list[ServiceHints | FamilyHints] = [service, *service.families]
     if len(service.families) == 1:
         titles = [service.service, ""]
@@ -60,7 +64,7 @@ def _print_reasons(service: ServiceHints, common: Collection[Reason], *, wide: b
         titles = [service.service, *(f"{service.service} {f.family}" for f in service.families)]
     begun = False
     for title, part in zip(titles, parts, strict=True):
-        told = [*part.findings, *(part.reasons if wide else ())]
+        told = [*part.findings, *(r for r in part.reasons if wide or r.code in _NEARNESS)]
         told = [each for each in told if each not in common]
         if not told:
             continue

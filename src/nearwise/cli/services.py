@@ -52,6 +52,12 @@ def the_one(source: Source, name: str, known: Iterable[Key]) -> Key:
     return keys[0]
 
 
+def nothing_there(source: Source) -> str:
+    """Say that there is nothing to be asked about, and where that was looked for."""
+    namespace = scope(source)
+    return f"There are no services{f' in namespace {namespace}' if namespace else ''}."
+
+
 def _unknown(name: str, in_reach: Iterable[Key], namespace: str | None) -> Exception:
     from nearwise.model.errors import InputError
     from nearwise.model.suggestion import did_you_mean

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nearwise.cli.output import Format, output_option, print_document
+from nearwise.cli.output import Format, output_option, print_document, print_note
 from nearwise.cli.source import Source, load, source_options
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def command(
     another zone is no difference.
     """
     from nearwise.cli import Exit, slices_screen
-    from nearwise.cli.services import chosen, reaching
+    from nearwise.cli.services import chosen, nothing_there, reaching
     from nearwise.insight.drift import drift, drift_from_scratch
     from nearwise.insight.world import World
     from nearwise.slices.nodes import Nodes
@@ -63,6 +63,8 @@ def command(
     compare = drift_from_scratch if from_scratch else drift
     keys = chosen(source, services, {*world.services, *world.sliced})
     drifts = [compare(world, nodes, key) for key in keys]
+    if not keys and not output.is_document:
+        print_note(nothing_there(source))
     if not diff:
         if output.is_document:
             _print_list(drifts, output)

@@ -120,7 +120,8 @@ class EndpointSliceController:
     def _on_slice(self, delta: Delta[EndpointSlice]) -> None:
         old, new = delta
         was, now = _ours(old), _ours(new)
-        for key in {service_key(one) for one in (was, now) if one is not None} & self._behind:
+        seen = {service_key(one) for one in (was, now) if one is not None}
+        for key in sorted(seen & self._behind):
             self._behind.remove(key)
             self.workers.add(key)  # the cache may show by now what it waits for
         if now is not None and (was is None or service_key(was) == service_key(now)):

@@ -136,8 +136,8 @@ class _Today:
 
 def _lent(slices: Iterable[EndpointSlice]) -> dict[str, str]:
     """Return the zone that each endpoint, by its address, serves though it is in another."""
-    return {
-        endpoint.addresses[0]: endpoint.hints.for_zones[0].name
+    found = (
+        (endpoint.addresses[0], endpoint.hints.for_zones[0].name)
         for slice_ in slices
         for endpoint in slice_.endpoints
         if endpoint.addresses
@@ -145,7 +145,8 @@ def _lent(slices: Iterable[EndpointSlice]) -> dict[str, str]:
         and endpoint.hints
         and endpoint.hints.for_zones
         and endpoint.zone not in {zone.name for zone in endpoint.hints.for_zones}
-    }
+    )
+    return dict(sorted(found))
 
 
 def _tell_lent(

@@ -139,7 +139,7 @@ SECTIONS: Final[Sections] = {
         (
             "hints-lost-at",
             "info",
-            "at these CPU shares hints go with {counts} ready endpoints",
+            "at these CPU shares hints would be lost with {counts} ready endpoints",
         ),
         (
             "hints-zone-not-counted",
