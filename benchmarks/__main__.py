@@ -6,13 +6,14 @@ import importlib
 import platform
 import sys
 
+from benchmarks.live.report import report
 from benchmarks.timing import run, tell
 
 MODULES = ("slices", "routing", "reading", "machinery", "storing", "watching")
 
 
 def main(words: list[str]) -> None:
-    """Print one line a case as a Markdown table."""
+    """Print one line a case as a Markdown table, and then what the running system does."""
     print(f"Python {platform.python_version()}, {platform.machine()}\n")
     print("| case | ours | against | takes | ratio |")
     print("| --- | --- | --- | --- | --- |", flush=True)
@@ -26,6 +27,7 @@ def main(words: list[str]) -> None:
                 f"| {tell(outcome.theirs)} | {outcome.ratio:.3g} |",
                 flush=True,
             )
+    report(words)
 
 
 main(sys.argv[1:])

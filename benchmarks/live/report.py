@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
+from benchmarks.live import flips, rollout, starting, watchers, writes
 
-MODULES = ("flips", "writes", "watchers", "rollout", "starting")
+_MODULES = (flips, writes, watchers, rollout, starting)
 
 
 def report(words: list[str]) -> None:
     """Print one line a measurement as a Markdown table; those with a word in their name."""
-    print("| the running system | ours | beside it |")
-    print("| --- | --- | --- |", flush=True)
-    for module in MODULES:
-        for case in importlib.import_module(f"benchmarks.live.{module}").cases():
-            if words and not any(word in case.name for word in words):
-                continue
-            measured = case.measure()
-            print(f"| {case.name} | {measured.ours} | {measured.beside} |", flush=True)
+    cases = [case for module in _MODULES for case in module.cases()]
+    if words:
+        cases = [case for case in cases if any(word in case.name for word in words)]
+    if not cases:
+        return
+    print("\n| the running system | ours | beside it |\n| --- | --- | --- |", flush=True)
+    for case in cases:
+        measured = case.measure()
+        print(f"| {case.name} | {measured.ours} | {measured.beside} |", flush=True)

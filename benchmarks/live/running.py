@@ -45,9 +45,9 @@ def up(*options: str, objects: Iterable[dict[str, Any]] = ()) -> Iterator[Runnin
         where = ("--kubeconfig", str(kubeconfig), "--port", "0", "-f", str(dump))
         with _process("up", *where, *options) as (process, began):
             assert process.stdout is not None
-            for line in process.stdout:
-                if line.startswith(b"Kubernetes API at"):
-                    break
+            while not (line := process.stdout.readline()).startswith(b"Kubernetes API at"):
+                if not line:
+                    raise RuntimeError("the server did not start")
             yield Running(process.pid, kubeconfig, time.perf_counter() - began)
 
 

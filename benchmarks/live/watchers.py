@@ -7,6 +7,7 @@ Beside it: one watcher, and the same writes.
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from benchmarks.live.load import SLICES, Client, client, token
 from benchmarks.live.running import Running, up
 from nearwise.client.kubeconfig import Access
 from nearwise.client.tls import tls_context
+from nearwise.server.serve import allow_many_connections
 
 _WATCHERS = 1_000
 _LOOKS = 50  # one in so many
@@ -42,6 +44,7 @@ def cases() -> Iterator[Case]:
 
 
 def _measure() -> Measured:
+    allow_many_connections()
     alone, many = _run(1), _run(_WATCHERS)
     each = (many.idle - many.before) / _WATCHERS
     return Measured(
@@ -63,10 +66,10 @@ async def _watched(running: Running, watchers: int) -> _Outcome:
     async with client(running.access) as api:
         before = running.resident()
         found = [_Watcher(looks=number % _LOOKS == 0) for number in range(watchers)]
-        request = _request(running.access, await api.version())
+        way = _way(running.access, await api.version())
         for start in range(0, watchers, _AT_ONCE):
             chunk = found[start : start + _AT_ONCE]
-            await asyncio.gather(*(_open(each, running.access, request) for each in chunk))
+            await asyncio.gather(*(way.open(each) for each in chunk))
         idle = running.resident()
         answers, busy = await _write(api, running)
         looking = found[::_LOOKS]
@@ -75,9 +78,8 @@ async def _watched(running: Running, watchers: int) -> _Outcome:
             busy = max(busy, running.resident())
         for each in found:
             each.close()
-    return _Outcome(
-        [delay for each in looking for delay in each.delays], answers, before, idle, busy
-    )
+    delays = [delay for each in looking for delay in each.delays]
+    return _Outcome(delays, answers, before, idle, busy)
 
 
 async def _write(api: Client, running: Running) -> tuple[list[float], int]:
@@ -129,20 +131,28 @@ class _Watcher(asyncio.Protocol):
         self._transport.close()
 
 
-async def _open(watcher: _Watcher, access: Access, request: bytes) -> None:
+class _Way(NamedTuple):
+    """How a watcher gets in, and what it asks for."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext
+    request: bytes
+
+    async def open(self, watcher: _Watcher) -> None:
+        """Have the watcher watch."""
+        transport, _ = await asyncio.get_running_loop().create_connection(
+            lambda: watcher, self.host, self.port, ssl=self.tls
+        )
+        transport.write(self.request)
+        await watcher.open.wait()
+
+
+def _way(access: Access, version: str) -> _Way:
     server = urlsplit(access.server)
-    transport, _ = await asyncio.get_running_loop().create_connection(
-        lambda: watcher,
-        server.hostname,
-        server.port,
-        ssl=tls_context(access, access.credentials.identity()),
-    )
-    transport.write(request)
-    await watcher.open.wait()
-
-
-def _request(access: Access, version: str) -> bytes:
-    return (
+    request = (
         f"GET {SLICES}?watch=1&resourceVersion={version} HTTP/1.1\r\n"
-        f"Host: {urlsplit(access.server).netloc}\r\nAuthorization: {token(access)}\r\n\r\n"
-    ).encode()
+        f"Host: {server.netloc}\r\nAuthorization: {token(access)}\r\n\r\n"
+    )
+    tls = tls_context(access, access.credentials.identity())
+    return _Way(server.hostname or "", server.port or 443, tls, request.encode())

@@ -16,7 +16,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 
 from cluster import node, pod, service
-from nearwise.controllers.endpointslices import EndpointSliceController
+from nearwise.controllers.caches import Caches
 from nearwise.controllers.process import (
     Ending,
     MirroringSettings,
@@ -300,7 +300,11 @@ def test_it_can_be_stopped_at_any_moment(after: float) -> None:
     run(story())
 
 
-def test_a_mistake_of_ours_ends_it_as_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistake_of_ours_in_what_follows_the_server_ends_it_as_what_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A mistake about one service is tried again (test_workers); without caches nothing is."""
+
     async def story() -> None:
         cluster = shop(1)
         replica = Replica(cluster)
@@ -311,7 +315,7 @@ def test_a_mistake_of_ours_ends_it_as_what_it_is(monkeypatch: pytest.MonkeyPatch
     async def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(EndpointSliceController, "_sync", broken)
+    monkeypatch.setattr(Caches, "run", broken)
     run(story())
 
 
