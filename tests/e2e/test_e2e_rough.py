@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import resource
+import socket
 import ssl
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -119,6 +121,96 @@ def test_f90_pages_show_one_moment_while_others_write(shop: Shop) -> None:
     assert names == [f"name-{n:02}" for n in range(60)]
 
 
+# --- What is no good request ------------------------------------------------------------------
+
+
+class Door:
+    """Where a cluster is reached, for bytes of any kind."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        access = find_access(str(kubeconfig))
+        place = urlsplit(access.server)
+        self.context = ssl.create_default_context(cadata=access.authority)
+        self.place = (place.hostname or "", place.port or 443)
+        token = access.credentials.identity().authorization
+        assert token is not None
+        self.known = f"Authorization: {token.reveal()}"
+
+    def codes(self, *heads: str, body: str = "") -> list[int]:
+        """Send requests at once, the first with a body; return the codes of the responses."""
+        first, *rest = (f"{head}\r\nHost: x\r\n\r\n" for head in heads)
+        sent = "".join([first, body, *rest, _LAST]).encode("latin-1")
+        with (
+            socket.create_connection(self.place, timeout=20) as plain,
+            self.context.wrap_socket(plain, server_hostname=self.place[0]) as one,
+        ):
+            one.sendall(sent)
+            answer = b"".join(iter(partial(one.recv, 65536), b""))
+        return [int(code) for code in re.findall(rb"HTTP/1\.1 (\d{3}) ", answer)]
+
+
+_LAST = "GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    folder = tmp_path_factory.mktemp("door")
+    with up(folder) as server:
+        yield Door(server.kubeconfig)
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    "head",
+    [
+        "\x00\x01\x02",
+        "FETCH /version HTTP/1.1",
+        "GET /version HTTP/1.1\r\nno colon",
+        "GET /version HTTP/1.1\r\nX: a\x00b",
+        "GET /version\x00 HTTP/1.1",
+        "POST /version HTTP/1.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked",
+        "POST /version HTTP/1.1\r\nContent-Length: 4\r\nContent-Length: 5",
+        "POST /version HTTP/1.1\r\nContent-Length: -4",
+        "POST /version HTTP/1.1\r\nContent-Length: 99999999999999999999999",
+        f"GET /version?{'x' * 70_000} HTTP/1.1",
+    ],
+    ids=lambda head: ascii(head)[1:40],
+)
+def test_what_is_no_http_is_refused_and_nothing_after_it_is_read(door: Door, head: str) -> None:
+    assert door.codes(head) == [400]
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/nodes",
+        "//api/v1/nodes",
+        "/%61pi/v1/nodes",
+        "/version/../api/v1/nodes",
+        "/version/%2e%2e/api/v1/nodes",
+        "/version;/../api/v1/nodes",
+        "/version/",
+    ],
+)
+def test_no_path_leads_in_without_the_token(door: Door, path: str) -> None:
+    assert door.codes(f"GET {path} HTTP/1.1") == [401, 200]
+
+
+@pytest.mark.alone
+def test_a_body_that_is_refused_is_not_taken_for_a_request(door: Door) -> None:
+    inside = f"DELETE /api/v1/namespaces/default HTTP/1.1\r\nHost: x\r\n{door.known}\r\n\r\n"
+    head = f"POST /api/v1/namespaces HTTP/1.1\r\nContent-Length: {len(inside)}"
+    assert door.codes(head, body=inside) == [401, 200]
+
+
+@pytest.mark.alone
+def test_a_body_that_is_too_long_is_refused_and_the_next_request_is_served(door: Door) -> None:
+    size = 4_000_000
+    head = f"POST /api/v1/namespaces HTTP/1.1\r\n{door.known}\r\nContent-Length: {size}"
+    assert door.codes(head, body="x" * size) == [413, 200]
+
+
 # --- Many who listen ------------------------------------------------------------------------
 
 
@@ -126,22 +218,14 @@ def test_f90_pages_show_one_moment_while_others_write(shop: Shop) -> None:
 def test_three_hundred_watch_though_the_system_gives_a_process_few_files(tmp_path: Path) -> None:
     few = {resource.RLIMIT_NOFILE: 64}
     with up(tmp_path, limits=few) as server, cluster_of(server.kubeconfig, tmp_path) as cluster:
-        asyncio.run(_crowd(server.kubeconfig, cluster))
+        asyncio.run(_crowd(Door(server.kubeconfig), cluster))
 
 
-async def _crowd(kubeconfig: Path, cluster: Cluster) -> None:
-    access = find_access(str(kubeconfig))
-    place = urlsplit(access.server)
-    context = ssl.create_default_context(cadata=access.authority)
-    token = access.credentials.identity().authorization
-    assert token is not None
-    head = (
-        "GET /api/v1/namespaces?watch=1 HTTP/1.1\r\nHost: x\r\n"
-        f"Authorization: {token.reveal()}\r\n\r\n"
-    )
+async def _crowd(door: Door, cluster: Cluster) -> None:
+    head = f"GET /api/v1/namespaces?watch=1 HTTP/1.1\r\nHost: x\r\n{door.known}\r\n\r\n"
 
     async def watch() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        reader, writer = await asyncio.open_connection(place.hostname, place.port, ssl=context)
+        reader, writer = await asyncio.open_connection(*door.place, ssl=door.context)
         writer.write(head.encode())
         await reader.readuntil(b'"kube-system"')
         return reader, writer
