@@ -97,6 +97,15 @@ def test_the_next_numbers_are_the_first_ones_that_get_hints(cpu: list[int], read
     assert fewer == next((n for n in range(ready - 1, 0, -1) if granted(shares, n)), None)
 
 
+@given(st.lists(st.integers(-40, 40), min_size=2, max_size=4), st.integers(0, 30))
+def test_cpu_that_no_node_can_have_ends_in_an_answer_too(cpu: list[int], ready: int) -> None:
+    shares = zone_shares(nodes(*cpu))
+
+    near = nearness(shares, ready)
+
+    assert (near is None) is (not shares.ratios)
+
+
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=4), st.integers(1, 30), st.data())
 def test_inside_a_span_the_answer_is_that_of_the_span(
     others: list[int], ready: int, data: st.DataObject
