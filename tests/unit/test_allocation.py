@@ -91,6 +91,7 @@ def test_control_plane_and_unready_nodes_drop_out_before_anything_is_wrong_with_
         (node("bad", "zone-a", None), ("CPU",)),
         (node("bad", "zone-a", "0"), ("CPU",)),
         (node("bad", "zone-a", "lots"), ("CPU",)),
+        (node("bad", "zone-a", "-5"), ("CPU",)),
         (node("bad", None, "0"), ("zone", "CPU")),
     ],
 )

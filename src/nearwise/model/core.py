@@ -265,9 +265,12 @@ class Node(Object, frozen=True):
 
     @property
     def cpu(self) -> int:
-        """Its allocatable CPU in thousandths; what is absent or unreadable counts as nothing."""
+        """Its allocatable CPU in thousandths; what is absent or unreadable counts as nothing.
+
+        So does less than nothing, which an API server refuses (validation of node resources).
+        """
         try:
-            return milli(self.status.allocatable.get("cpu", 0))
+            return max(milli(self.status.allocatable.get("cpu", 0)), 0)
         except ValueError:
             return 0
 

@@ -68,7 +68,7 @@ def next_more(shares: ZoneShares, endpoints: int, threshold: float = THRESHOLD) 
 
 def next_fewer(shares: ZoneShares, endpoints: int, threshold: float = THRESHOLD) -> int | None:
     """Return the next smaller number of endpoints that gets hints; None when none does."""
-    if not shares.ratios:
+    if not shares.ratios or endpoints <= len(shares.ratios):
         return None
     if granted(shares, endpoints - 1, threshold):
         return endpoints - 1
