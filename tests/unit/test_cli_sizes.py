@@ -80,6 +80,17 @@ def test_of_a_hundred_ports_seven_are_named() -> None:
     assert "p99 1099/TCP -> 8099" in wide
 
 
+def test_the_share_of_one_of_thousands_is_small_and_not_nothing() -> None:
+    pods = [pod(f"web-{n}", "n0", ips=(f"10.0.{n // 250}.{n % 250}",)) for n in range(3000)]
+    large = settled(service(), [node("n0")], pods)
+
+    text = "\n".join(lines("explain", "web", of=large))
+
+    assert "All 3000 ready endpoints share the traffic evenly: 0.033 % each." in text
+    assert "web-0      < 0.1 % ██████████" in text
+    assert "  0.0 %" not in text
+
+
 def test_of_many_slices_to_be_written_the_first_are_named() -> None:
     pods = [pod(f"web-{n}", "n0", ips=(f"10.0.{n // 250}.{n % 250}",)) for n in range(1000)]
     written = settled(service(), [node("n0")], pods)

@@ -23,6 +23,7 @@ _ROWS: Final = 16  # endpoints, and groups of clients, that are shown unless wid
 _ALIKE: Final = 3  # sentences of one kind at the top, unless wide
 _FEW: Final = 8  # ports, and hints of an endpoint, that are listed unless wide
 _ROOM: Final = 42  # characters for a list of endpoints, unless wide
+_NOTHING: Final = 1e-9  # a share that is only what adding up leaves
 _LESS_ROOM: Final = 27  # and of nodes
 
 _TRAFFIC: Final = {
@@ -251,7 +252,8 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def _percent(share: float) -> str:
-    return f"{share * 100:5.1f} %"
+    shown = f"{share * 100:5.1f} %"
+    return shown if float(shown[:-1]) or share < _NOTHING else "< 0.1 %"
 
 
 def _bar(part: float) -> str:

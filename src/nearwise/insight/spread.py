@@ -83,5 +83,5 @@ def idle(rows: Iterable[Row]) -> Iterator[Reason]:
 
 
 def percent(share: float) -> float:
-    """Return a share as it is shown: in percent, with one digit."""
-    return round(share * 100, 1)
+    """Return a share as it is shown: in percent, with one digit, or three where one says 0."""
+    return round(share * 100, 1) or round(share * 100, 3)

@@ -199,4 +199,4 @@ def _spans(
 
 
 def _percent(ratio: Fraction) -> float:
-    return round(float(ratio) * 100, 1)
+    return round(float(ratio) * 100, 1) or round(float(ratio) * 100, 3)
