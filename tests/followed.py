@@ -10,10 +10,10 @@ from typing import NamedTuple
 from cluster import node, pod, service
 from followed_server import Server
 from nearwise.cli.follow import Manner, Telling, follow
-from nearwise.controllers.surroundings import Surroundings
 from nearwise.insight.changes import Change
 from nearwise.insight.explanation import Explanation
 from nearwise.insight.world import Key, World
+from nearwise.loops.surroundings import Surroundings
 from virtual_time import run
 from worlds import KEY, settled, web
 

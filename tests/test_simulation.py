@@ -17,8 +17,8 @@ import msgspec
 import pytest
 
 from nearwise.controllers.process import ElectionSettings, Process, Settings
-from nearwise.controllers.surroundings import Surroundings
 from nearwise.lab.local_cluster import LocalCluster
+from nearwise.loops.surroundings import Surroundings
 from nearwise.machinery.changes import Event
 from nearwise.machinery.election import Timing
 from nearwise.model import Endpoint, EndpointSlice, Pod

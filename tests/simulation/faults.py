@@ -7,7 +7,7 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TypeVar
 
-from nearwise.controllers.cluster import Cluster
+from nearwise.loops.cluster import Cluster
 from nearwise.model import Status
 from nearwise.model.errors import LostError, StatusError
 from nearwise.model.meta import ListMeta

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from nearwise.controllers.surroundings import Surroundings
+from nearwise.loops.surroundings import Surroundings
 from nearwise.model import (
     Endpoints,
     EndpointSlice,

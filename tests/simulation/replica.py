@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
-from nearwise.controllers.cluster import Cluster
 from nearwise.controllers.process import Ending, Process, Settings
+from nearwise.loops.cluster import Cluster
 from nearwise.model import EndpointSlice, Pod, Service
 from nearwise.model.resources import ENDPOINT_SLICES, ENDPOINTS, NODES, PODS, SERVICES
 from nearwise.model.selectors import matches

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 
-from nearwise.controllers.cluster import Cluster
+from nearwise.loops.cluster import Cluster
 from nearwise.model.meta import ListMeta
 from nearwise.model.resources import K, Resource
 

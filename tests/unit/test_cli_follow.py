@@ -16,10 +16,10 @@ from followed_server import Server
 from nearwise.cli import follow
 from nearwise.cli.follow import Manner, Telling
 from nearwise.client.errors import ForbiddenError
-from nearwise.controllers.surroundings import Surroundings
 from nearwise.insight.explain import explain
 from nearwise.insight.explanation import Explanation
 from nearwise.insight.world import World
+from nearwise.loops.surroundings import Surroundings
 from nearwise.model import Node
 from nearwise.model.core import Condition
 from nearwise.model.errors import InputError

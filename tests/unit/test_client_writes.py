@@ -17,7 +17,7 @@ from nearwise.client.cluster import LiveCluster
 from nearwise.client.credentials import Credentials, Fixed, Identity, Secret, TokenFile
 from nearwise.client.errors import ClusterError
 from nearwise.client.kubeconfig import Access
-from nearwise.controllers.cluster import Cluster
+from nearwise.loops.cluster import Cluster
 from nearwise.model import EndpointSlice, Lease, ObjectMeta, Pod
 from nearwise.model.codec import decode, to_dict
 from nearwise.model.coordination import LeaseSpec

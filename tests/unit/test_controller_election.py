@@ -13,8 +13,8 @@ import pytest
 from msgspec.structs import replace
 
 from cluster import slice_of
-from nearwise.controllers.cluster import Cluster
 from nearwise.controllers.election import Candidate, LeadingCluster, NotLeadingError
+from nearwise.loops.cluster import Cluster
 from nearwise.machinery.election import Timing
 from nearwise.model import Lease, ObjectMeta, Status
 from nearwise.model.coordination import LeaseSpec

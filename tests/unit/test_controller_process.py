@@ -356,7 +356,7 @@ def test_trouble_with_the_server_is_logged_once_and_so_is_its_end(
             cluster.refuse = lambda _: None
             await settle(60)
 
-    caplog.set_level(logging.INFO, "nearwise.controllers.informer")
+    caplog.set_level(logging.INFO, "nearwise.loops.informer")
     run(story())
     told = [r.getMessage() for r in caplog.records if r.name.endswith("informer")]
     assert told == ["pods: come back later", "pods: answered again"]

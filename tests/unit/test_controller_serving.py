@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
 
-from nearwise.controllers import serving as module
-from nearwise.controllers.serving import Pages, serving
+from nearwise.loops import serving as module
+from nearwise.loops.serving import Pages, serving
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
 

@@ -20,7 +20,7 @@ from cluster import node, pod, service
 from nearwise import __version__
 from nearwise.cli import cli
 from nearwise.controllers.process import Settings
-from nearwise.controllers.serving import Pages
+from nearwise.loops.serving import Pages
 from nearwise.model import Endpoints, ObjectMeta
 from nearwise.model.core import EndpointsAddress, EndpointsSubset
 from nearwise.model.resources import (

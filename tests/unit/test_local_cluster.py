@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from cluster import slice_of
-from nearwise.controllers.cluster import Cluster
 from nearwise.lab.local_cluster import LocalCluster
+from nearwise.loops.cluster import Cluster
 from nearwise.model import EndpointSlice
 from nearwise.model.errors import StatusError
 from nearwise.model.resources import ENDPOINT_SLICES, NODES, PODS, SERVICES

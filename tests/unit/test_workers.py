@@ -7,8 +7,8 @@ import logging
 
 import pytest
 
-from nearwise.controllers.surroundings import Surroundings
-from nearwise.controllers.workers import TryAgainError, Workers
+from nearwise.loops.surroundings import Surroundings
+from nearwise.loops.workers import TryAgainError, Workers
 from nearwise.machinery.cache import ObjectKey
 from nearwise.model import Status
 from nearwise.model.errors import StatusError

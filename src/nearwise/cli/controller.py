@@ -267,8 +267,8 @@ async def _run(access: Access, settings: Settings, address: _Listen | None) -> E
     from nearwise.cli.stopping import heed_signals
     from nearwise.client.cluster import LiveCluster
     from nearwise.controllers.process import Process
-    from nearwise.controllers.serving import Pages, serving
-    from nearwise.controllers.surroundings import real_surroundings
+    from nearwise.loops.serving import Pages, serving
+    from nearwise.loops.surroundings import real_surroundings
 
     stop = heed_signals()
     async with AsyncExitStack() as stack:

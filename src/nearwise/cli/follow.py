@@ -20,12 +20,12 @@ from typing import Any, Final, Generic, NamedTuple, Protocol
 from msgspec.structs import replace
 
 from nearwise.client.errors import ForbiddenError
-from nearwise.controllers.informer import Informer
-from nearwise.controllers.surroundings import Surroundings
 from nearwise.insight.changes import Change, absent, change
 from nearwise.insight.explain import explain
 from nearwise.insight.explanation import Explanation
 from nearwise.insight.world import Key, World
+from nearwise.loops.informer import Informer
+from nearwise.loops.surroundings import Surroundings
 from nearwise.machinery.cache import Delta, K
 from nearwise.machinery.trim import PodTrimmer
 from nearwise.model import EndpointSlice, Node, Pod, Service
@@ -65,13 +65,13 @@ class Namespaces(Protocol):
     async def page(
         self, resource: Resource[Any], query: Mapping[str, str], namespace: str | None = None
     ) -> tuple[tuple[Any, ...], ListMeta]:
-        """List objects, one page, as ``controllers.cluster.Reading`` has it."""
+        """List objects, one page, as ``loops.cluster.Reading`` has it."""
         ...
 
     def watch(
         self, resource: Resource[Any], query: Mapping[str, str], namespace: str | None = None
     ) -> AsyncGenerator[tuple[str, Any], None]:
-        """Watch objects, as ``controllers.cluster.Reading`` has it."""
+        """Watch objects, as ``loops.cluster.Reading`` has it."""
         ...
 
 

@@ -14,9 +14,9 @@ from nearwise.cli.watch_screen import print_change, print_change_json, print_fir
 from nearwise.client.api import Api
 from nearwise.client.cluster import LiveCluster
 from nearwise.client.kubeconfig import Access, find_access
-from nearwise.controllers.surroundings import real_surroundings
 from nearwise.insight.changes import Change
 from nearwise.insight.explanation import Explanation
+from nearwise.loops.surroundings import real_surroundings
 from nearwise.model.resources import SERVICES
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Container, Iterable
 
-from nearwise.controllers.cluster import Cluster
-from nearwise.controllers.informer import Informer
-from nearwise.controllers.surroundings import Surroundings
+from nearwise.loops.cluster import Cluster
+from nearwise.loops.informer import Informer
+from nearwise.loops.surroundings import Surroundings
 from nearwise.machinery.cache import Cache, Delta, Index, ObjectKey
 from nearwise.machinery.indexes import label_pairs, node_of, selected, service_of
 from nearwise.machinery.selector_index import SelectorIndex

@@ -11,8 +11,8 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 
-from nearwise.controllers.cluster import Cluster
-from nearwise.controllers.surroundings import Surroundings
+from nearwise.loops.cluster import Cluster
+from nearwise.loops.surroundings import Surroundings
 from nearwise.machinery.cache import ObjectKey
 from nearwise.machinery.election import Election, Look, Timing
 from nearwise.machinery.wait import Wait

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from typing import Final
 
 from nearwise.controllers.caches import Caches
-from nearwise.controllers.cluster import Cluster
 from nearwise.controllers.metrics import Held, MirroringMetrics
 from nearwise.controllers.recorder import Recorder
-from nearwise.controllers.surroundings import Surroundings
-from nearwise.controllers.workers import TryAgainError, Workers
 from nearwise.controllers.writing import LOOK_AGAIN, Writes, difference, managed, service_key
+from nearwise.loops.cluster import Cluster
+from nearwise.loops.surroundings import Surroundings
+from nearwise.loops.workers import TryAgainError, Workers
 from nearwise.machinery.batching import Batching
 from nearwise.machinery.cache import Delta, ObjectKey
 from nearwise.machinery.expectations import SliceExpectations

@@ -26,16 +26,16 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from nearwise.controllers import endpointslices, mirroring
 from nearwise.controllers.caches import Caches
-from nearwise.controllers.cluster import Cluster
 from nearwise.controllers.election import Candidate, LeadingCluster
 from nearwise.controllers.endpointslices import EndpointSliceController
-from nearwise.controllers.informer import Informer
 from nearwise.controllers.metrics import MirroringMetrics, SliceMetrics
 from nearwise.controllers.mirroring import MirroringController
 from nearwise.controllers.process_metrics import CountedCluster, LeaseCollector, QueueCollector
 from nearwise.controllers.recorder import Recorder
-from nearwise.controllers.surroundings import Surroundings
-from nearwise.controllers.workers import Workers
+from nearwise.loops.cluster import Cluster
+from nearwise.loops.informer import Informer
+from nearwise.loops.surroundings import Surroundings
+from nearwise.loops.workers import Workers
 from nearwise.machinery.batching import Batching
 from nearwise.machinery.cache import ObjectKey
 from nearwise.machinery.election import Timing

@@ -13,11 +13,11 @@ from typing import Final, TypeVar
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
-from nearwise.controllers.cluster import Cluster
 from nearwise.controllers.election import Candidate
 from nearwise.controllers.metrics import Family, cumulative
-from nearwise.controllers.surroundings import Surroundings
-from nearwise.controllers.workers import Workers
+from nearwise.loops.cluster import Cluster
+from nearwise.loops.surroundings import Surroundings
+from nearwise.loops.workers import Workers
 from nearwise.machinery.queue_metrics import BOUNDS
 from nearwise.model.errors import LostError, StatusError
 from nearwise.model.meta import ListMeta

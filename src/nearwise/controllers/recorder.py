@@ -6,8 +6,8 @@ import asyncio
 import logging
 from typing import Final
 
-from nearwise.controllers.cluster import Cluster
-from nearwise.controllers.surroundings import Surroundings
+from nearwise.loops.cluster import Cluster
+from nearwise.loops.surroundings import Surroundings
 from nearwise.machinery.correlation import Correlator
 from nearwise.model import Endpoints, Event, ObjectMeta, ObjectReference, Service
 from nearwise.model.core import EventSource

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
-from nearwise.controllers.cluster import Cluster
+from nearwise.loops.cluster import Cluster
 from nearwise.machinery.cache import ObjectKey
 from nearwise.machinery.expectations import SliceExpectations
 from nearwise.machinery.indexes import service_of

@@ -98,6 +98,6 @@ async def _control(api: Api, settings: Callable[[], Settings]) -> None:
 
 def _process(api: Api, settings: Callable[[], Settings]) -> Process:
     from nearwise.controllers.process import Process
-    from nearwise.controllers.surroundings import real_surroundings
+    from nearwise.loops.surroundings import real_surroundings
 
     return Process(LocalCluster(api), settings(), real_surroundings())

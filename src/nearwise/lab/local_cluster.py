@@ -50,7 +50,7 @@ _EVENT: Final = msgspec.json.Decoder(_Event)
 
 
 class LocalCluster:
-    """Implements ``controllers.cluster.Cluster``."""
+    """Implements ``loops.cluster.Cluster``."""
 
     def __init__(self, api: Api) -> None:
         self._api = api

@@ -144,6 +144,12 @@ class Drop(msgspec.Struct, frozen=True, gc=False):
     """Drop it without a word."""
 
 
+class Unknown(msgspec.Struct, frozen=True, gc=False):
+    """Something in the kernel that we never write: whoever reads it knows that it is not ours."""
+
+    what: str
+
+
 class Jump(msgspec.Struct, frozen=True, gc=False):
     """Go through another chain, and come back."""
 
@@ -173,6 +179,7 @@ Statement = (
     | Drop
     | Jump
     | Goto
+    | Unknown
 )
 
 Rule = tuple[Statement, ...]
@@ -227,7 +234,7 @@ class Set(msgspec.Struct, frozen=True):
 
 
 class Verdict(NamedTuple):
-    """What a verdict map has for a key: ``Goto`` a chain, or ``Drop``; ``comment`` is for people."""
+    """What a verdict map has for a key; ``comment`` is for people."""
 
     what: Goto | Drop
     comment: str = ""

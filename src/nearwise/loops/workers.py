@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from math import inf
 
-from nearwise.controllers.surroundings import Surroundings
+from nearwise.loops.surroundings import Surroundings
 from nearwise.machinery.cache import ObjectKey
 from nearwise.machinery.queue import WorkQueue
 from nearwise.machinery.wait import Wait

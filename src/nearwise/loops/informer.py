@@ -8,8 +8,8 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any, Generic
 
-from nearwise.controllers.cluster import Reading
-from nearwise.controllers.surroundings import Surroundings
+from nearwise.loops.cluster import Reading
+from nearwise.loops.surroundings import Surroundings
 from nearwise.machinery.cache import Cache, Delta, Index, K
 from nearwise.machinery.listwatch import ListWatch, Phase, Request
 from nearwise.machinery.wait import Wait
