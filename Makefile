@@ -5,14 +5,18 @@ UV_VERSION := 0.13.9
 UV := $(VENV)/bin/uv
 READY := $(VENV)/.ready
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test programs check bench docs clean
 
 demo: $(READY)
 	@sh examples/demo.sh $(VENV)/bin/nearwise
 	@sh examples/live-demo.sh $(VENV)/bin/nearwise
 
-test: $(READY) check
+test: programs $(READY) check
 	$(VENV)/bin/pytest
+
+# The programs beside Python that the tests need: installs them where it can.
+programs:
+	@PYTHON=$(PYTHON) .ci/programs
 
 check: $(READY)
 	$(VENV)/bin/ruff check src tests benchmarks

@@ -35,6 +35,11 @@ class Running(NamedTuple):
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return pages * resource.getpagesize()
 
+    def most_resident(self) -> int:
+        """Return the most bytes of memory that the process has taken."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return 1024 * int(status.partition("VmHWM:")[2].split()[0])
+
 
 @contextmanager
 def up(*options: str, objects: Iterable[dict[str, Any]] = ()) -> Iterator[Running]:
@@ -56,6 +61,14 @@ def controller(kubeconfig: Path, *options: str) -> Iterator[Running]:
     """Run ``nearwise controller``, as the only replica."""
     where = ("--kubeconfig", str(kubeconfig), "--no-leader-elect", "--metrics-address", "off")
     with _process("controller", *where, "--log-level", "warning", *options) as (process, _):
+        yield Running(process.pid, kubeconfig, 0.0)
+
+
+@contextmanager
+def proxy(kubeconfig: Path, node: str, *options: str) -> Iterator[Running]:
+    """Run ``nearwise proxy`` for a node."""
+    where = ("--kubeconfig", str(kubeconfig), "--node-name", node)
+    with _process("proxy", *where, "--log-level", "warning", *options) as (process, _):
         yield Running(process.pid, kubeconfig, 0.0)
 
 

@@ -189,6 +189,7 @@ def test_without_a_cluster_it_says_so(captured: Captured, tmp_path: Path) -> Non
     done = invoke(KUBECONFIG=str(tmp_path / "none"), HOME=str(tmp_path))
     assert done.exit_code == Exit.CLUSTER
     assert "no cluster to talk to" in done.stderr
+    assert done.stderr.endswith("name a kubeconfig with --kubeconfig\n")  # there is no -f here
 
 
 # --- where options come from ----------------------------------------------------------------

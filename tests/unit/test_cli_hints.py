@@ -17,7 +17,7 @@ from nearwise.cli import Exit, cli
 from nearwise.cli.hints_screen import print_hints
 from nearwise.client.dump import load
 from nearwise.insight.hints import hints_of
-from nearwise.insight.keep import kept
+from nearwise.insight.kept_objects import kept
 from nearwise.insight.world import World
 from nearwise.model.codec import read
 from nearwise.slices.nodes import Nodes

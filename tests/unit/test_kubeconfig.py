@@ -274,7 +274,7 @@ def test_a_missing_file_that_was_asked_for_says_so() -> None:
 
 def test_no_configuration_at_all_says_where_it_looked_and_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ClusterError) as caught:
-        find_access()
+        find_access(instead=", or read a dump with -f")
     assert str(caught.value) == (
         f"no cluster to talk to: {tmp_path / 'home/.kube/config'} does not exist; "
         "name a kubeconfig with --kubeconfig, or read a dump with -f"

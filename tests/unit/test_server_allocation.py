@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearwise.model.validation.allocation import Refused
+from nearwise.model.validation import Refused
 from nearwise.server.allocation import Pool
 from nearwise.store import MemoryStore
 from served import DEFAULT, Server, play, service

@@ -26,14 +26,14 @@ def refused(networks: tuple[str, ...] = ("10.96.0.0/16",), **spec: Any) -> list[
 @pytest.mark.parametrize(
     ("given", "families", "ips"),
     [
-        ({}, ["IPv4"], ["10.96.1.0"]),
-        ({"ipFamilyPolicy": "PreferDualStack"}, ["IPv4", "IPv6"], ["10.96.1.0", "fd00::100"]),
-        ({"ipFamilyPolicy": "RequireDualStack"}, ["IPv4", "IPv6"], ["10.96.1.0", "fd00::100"]),
-        ({"ipFamilies": ["IPv6"]}, ["IPv6"], ["fd00::100"]),
+        ({}, ["IPv4"], ["10.96.1.1"]),
+        ({"ipFamilyPolicy": "PreferDualStack"}, ["IPv4", "IPv6"], ["10.96.1.1", "fd00::101"]),
+        ({"ipFamilyPolicy": "RequireDualStack"}, ["IPv4", "IPv6"], ["10.96.1.1", "fd00::101"]),
+        ({"ipFamilies": ["IPv6"]}, ["IPv6"], ["fd00::101"]),
         (
             {"ipFamilies": ["IPv6"], "ipFamilyPolicy": "PreferDualStack"},
             ["IPv6", "IPv4"],
-            ["fd00::100", "10.96.1.0"],
+            ["fd00::101", "10.96.1.1"],
         ),
         ({"clusterIP": "fd00::5"}, ["IPv6"], ["fd00::5"]),
         (
@@ -156,7 +156,7 @@ def test_the_same_requests_get_the_same_addresses_and_never_one_twice() -> None:
         return [f"{spec['clusterIP']} {spec['ports'][0]['nodePort']}" for spec in specs]
 
     assert run() == run()
-    assert run()[:2] == ["10.96.1.0 30086", "10.96.1.1 30087"]
+    assert run()[:2] == ["10.96.1.1 30086", "10.96.1.2 30087"]
     assert len(set(run())) == 5
 
 
@@ -170,7 +170,7 @@ def test_a_used_up_range_is_the_servers_fault() -> None:
 
 
 def test_used_up_node_ports_are_the_servers_fault_too() -> None:
-    ranges = Ranges(node_ports=(30000, 30016))
+    ranges = Ranges(node_ports=(30000, 30000))
     for _ in range(2):
         verdict = validate(service(type="NodePort"), allocator=ranges)
     assert verdict.message == (

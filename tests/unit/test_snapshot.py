@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from fake_cluster import FakeCluster, serving
 from nearwise.cli import cli
 from nearwise.client.dump import load
-from nearwise.insight.keep import kept
+from nearwise.insight.kept_objects import kept
 from nearwise.model.codec import read
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -377,6 +377,8 @@ def test_a_kubeconfig_of_ours_is_used_again_though_kubectl_changed_it(tmp_path: 
     ("options", "why"),
     [
         (["--data", "x", "--memory"], "Error: --data and --memory exclude each other"),
+        (["--data", ""], "'--data': it is empty: name a path, or leave the option out"),
+        (["--kubeconfig", ""], "'--kubeconfig': it is empty"),
         (["-f", "absent.yaml"], "Error: absent.yaml: cannot be read: there is no such file"),
         (["--listen", "192.0.2.1"], "Error: 192.0.2.1:0: is not an address of this machine"),
         (["--service-cidr", "10.0.0.0/99"], "does not appear to be an IPv4 or IPv6 network"),

@@ -144,7 +144,7 @@ def test_an_external_name_gives_its_address_back_and_gets_one_again() -> None:
     assert not {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} & set(spec_of(external))
     assert external.stored
     back = validate_update(service(), external.stored, allocator=old.ranges)
-    assert spec_of(back)["clusterIP"] == "10.96.1.1"
+    assert spec_of(back)["clusterIP"] == "10.96.1.2"
 
 
 def test_the_class_of_a_load_balancer_and_its_check_port_stay() -> None:
@@ -164,7 +164,7 @@ def test_the_class_of_a_load_balancer_and_its_check_port_stay() -> None:
 def test_a_second_family_comes_and_goes_on_request() -> None:
     old = Stored(DUAL)
     both = old.becomes(ipFamilyPolicy="RequireDualStack")
-    assert spec_of(both)["clusterIPs"] == ["10.96.1.0", "fd00::100"]
+    assert spec_of(both)["clusterIPs"] == ["10.96.1.1", "fd00::101"]
     assert both.stored
 
     single = validate_update(
@@ -172,10 +172,10 @@ def test_a_second_family_comes_and_goes_on_request() -> None:
         both.stored,
         allocator=old.ranges,
     )
-    assert spec_of(single)["clusterIPs"] == ["10.96.1.0"]
+    assert spec_of(single)["clusterIPs"] == ["10.96.1.1"]
 
     kept = validate_update(
-        service(**{**spec_of(both), "clusterIPs": ["10.96.1.0"], "ipFamilies": ["IPv4"]}),
+        service(**{**spec_of(both), "clusterIPs": ["10.96.1.1"], "ipFamilies": ["IPv4"]}),
         both.stored,
         allocator=old.ranges,
     )
@@ -194,7 +194,7 @@ def test_preferring_two_families_changes_nothing_by_itself() -> None:
 
     new = validate_update(service(**sent), old.object, allocator=dual)
 
-    assert spec_of(new)["clusterIPs"] == ["10.96.1.0"]
+    assert spec_of(new)["clusterIPs"] == ["10.96.1.1"]
 
 
 def test_what_was_stored_under_older_rules_stays_good() -> None:

@@ -22,6 +22,8 @@ COMMANDS: Final = {
     "controller": "The controllers that write EndpointSlices, for a cluster.",
     "explain": "Where traffic to a service goes, from each place, and why.",
     "hints": "What hints each service asks for, has, and is near to losing.",
+    "lab": "A whole cluster on this machine, in which packets really flow.",
+    "proxy": "What kube-proxy is on a node: connections go to near endpoints.",
     "slices": "The EndpointSlices that the control plane would write.",
     "snapshot": "Write what decides routing to a file that can be shared.",
     "up": "A Kubernetes API on this machine, with its controllers.",

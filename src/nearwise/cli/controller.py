@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from nearwise.cli.collector import collect_rarely
-from nearwise.cli.config import ENVIRONMENT, config_option
+from nearwise.cli.config_option import ENVIRONMENT, config_option
+from nearwise.cli.durations import duration_option
+from nearwise.cli.listen import Listen, listen_option
 from nearwise.cli.logs import LogFormat, begin_logs, log_level_option
 
 if TYPE_CHECKING:
@@ -18,35 +19,6 @@ if TYPE_CHECKING:
 
 _SLICES: Final = "endpointslice-controller"
 _MIRRORING: Final = "endpointslice-mirroring-controller"
-_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-class _Listen(NamedTuple):
-    """Where health and metrics are served; an empty host means all addresses."""
-
-    host: str
-    port: int
-
-
-def _seconds(_context: click.Context, _option: click.Parameter, text: str) -> float:
-    """Read a duration as Kubernetes' flags have it; a number without a unit means seconds."""
-    if re.fullmatch(r"\d+(\.\d+)?", text):
-        return float(text)
-    parts = re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h)", text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise click.BadParameter(f"{text!r} is not a duration such as 500ms, 15s or 1m30s")
-    return sum(float(number) * _UNITS[unit] for number, unit in parts)
-
-
-def _address(_context: click.Context, _option: click.Parameter, text: str) -> _Listen | None:
-    if text == "off":
-        return None
-    match = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^\[\]:]*)):(\d{1,5})", text)
-    if match is None or int(match[3]) > 65535:
-        raise click.BadParameter(
-            f"{text!r} is not an address such as 127.0.0.1:10268, [::1]:10268 or :10268"
-        )
-    return _Listen(match[1] or match[2], int(match[3]))
 
 
 def _names(_context: click.Context, _option: click.Parameter, text: str) -> frozenset[str]:
@@ -66,11 +38,14 @@ def _name(_context: click.Context, _option: click.Parameter, text: str) -> str:
     return text
 
 
-def _duration(
-    name: str, default: str, text: str
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def max_endpoints_option() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add ``--max-endpoints-per-slice`` to a command."""
     return click.option(
-        name, metavar="DURATION", default=default, show_default=True, callback=_seconds, help=text
+        "--max-endpoints-per-slice",
+        type=click.IntRange(1, 1000),
+        default=100,
+        show_default=True,
+        help="How many endpoints a slice holds at most.",
     )
 
 
@@ -93,14 +68,8 @@ def _duration(
     show_default=True,
     help="How many services are worked on at once.",
 )
-@click.option(
-    "--max-endpoints-per-slice",
-    type=click.IntRange(1, 1000),
-    default=100,
-    show_default=True,
-    help="How many endpoints a slice holds at most.",
-)
-@_duration(
+@max_endpoints_option()
+@duration_option(
     "--endpointslice-updates-batch-period",
     "0s",
     "How long a change of a pod waits for others, so that they cost one write.",
@@ -126,7 +95,7 @@ def _duration(
     show_default=True,
     help="How many addresses of a subset are mirrored at most.",
 )
-@_duration(
+@duration_option(
     "--mirroring-endpointslice-updates-batch-period",
     "0s",
     "How long somebody else's change of a mirror waits for others; a second at least.",
@@ -137,11 +106,15 @@ def _duration(
     show_default=True,
     help="Work only while this replica holds the lease; without it, run one replica only.",
 )
-@_duration(
+@duration_option(
     "--leader-elect-lease-duration", "15s", "How long others wait for a leader that is silent."
 )
-@_duration("--leader-elect-renew-deadline", "10s", "How long a leader leads on without renewing.")
-@_duration("--leader-elect-retry-period", "2s", "How often the lease is renewed, and looked at.")
+@duration_option(
+    "--leader-elect-renew-deadline", "10s", "How long a leader leads on without renewing."
+)
+@duration_option(
+    "--leader-elect-retry-period", "2s", "How often the lease is renewed, and looked at."
+)
 @click.option(
     "--leader-elect-resource-name",
     metavar="NAME",
@@ -158,14 +131,7 @@ def _duration(
     callback=_name,
     help="Namespace of the lease.",
 )
-@click.option(
-    "--metrics-address",
-    metavar="ADDRESS",
-    default="127.0.0.1:10268",
-    show_default=True,
-    callback=_address,
-    help="Where health and metrics are served; :PORT for all addresses, or off.",
-)
+@listen_option("--metrics-address", "127.0.0.1:10268", "Where health and metrics are served")
 @log_level_option("info")
 @click.option(
     "--log-format",
@@ -178,7 +144,7 @@ def command(
     *,
     kubeconfig: str | None,
     context: str | None,
-    metrics_address: _Listen | None,
+    metrics_address: Listen | None,
     log_level: str,
     log_format: str,
     **options: Any,
@@ -260,7 +226,7 @@ def _settings(
     )
 
 
-async def _run(access: Access, settings: Settings, address: _Listen | None) -> Ending:
+async def _run(access: Access, settings: Settings, address: Listen | None) -> Ending:
     from contextlib import AsyncExitStack
     from urllib.parse import urlsplit
 

@@ -47,7 +47,7 @@ def command(
     the other commands read, and these give the same answers on it (-f FILE). Never in it:
     Secrets, and what containers run: images, commands, environment, volumes.
     """
-    from nearwise.insight.keep import kept
+    from nearwise.insight.kept_objects import kept
 
     if salt is not None and not anonymise:
         raise click.UsageError("--salt is for --anonymise")

@@ -17,6 +17,7 @@ import click
 from nearwise.cli.output import print_note, progress
 
 if TYPE_CHECKING:
+    from nearwise.client.kubeconfig import Access
     from nearwise.model.codec import Objects
 
 
@@ -55,9 +56,14 @@ def scope(source: Source) -> str | None:
         return None
     if source.namespace is not None:
         return source.namespace
+    return access(source).namespace
+
+
+def access(source: Source) -> Access:
+    """Return how to reach the live cluster. Raises ClusterError."""
     from nearwise.client.kubeconfig import find_access
 
-    return find_access(source.kubeconfig, source.context).namespace
+    return find_access(source.kubeconfig, source.context, instead=", or read a dump with -f")
 
 
 def load(source: Source, *, all_pods: bool = False) -> Objects:
@@ -82,12 +88,11 @@ def _load_files(source: Source) -> Objects:
 
 
 def _load_live(source: Source, all_pods: bool) -> Objects:
-    from nearwise.client.kubeconfig import find_access
     from nearwise.client.live import read
 
-    access = find_access(source.kubeconfig, source.context)
-    with progress(f"reading the cluster at {access.server}"):
-        objects, refusals = read(access, scope(source), all_pods=all_pods)
+    cluster = access(source)
+    with progress(f"reading the cluster at {cluster.server}"):
+        objects, refusals = read(cluster, scope(source), all_pods=all_pods)
     for refusal in refusals:
         print_note(f"Left out: {refusal}")
     return objects

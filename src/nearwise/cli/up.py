@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 
 from nearwise.cli.collector import collect_rarely
+from nearwise.cli.controller import max_endpoints_option
 from nearwise.cli.logs import LogFormat, begin_logs, log_level_option
 from nearwise.cli.output import print_line
 
@@ -54,11 +55,18 @@ def _networks(
     return networks
 
 
+def _path(_context: click.Context, _option: click.Parameter, text: str | None) -> Path | None:
+    if text == "":  # a variable that is not set, most of the time; it would be this very folder
+        raise click.BadParameter("it is empty: name a path, or leave the option out")
+    return None if text is None else Path(text)
+
+
 @click.command("up")
 @click.option(
     "--data",
     metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False),
+    callback=_path,
     help="Keep objects, certificates and kubeconfig in this folder.",
 )
 @click.option("--memory", is_flag=True, help="Keep nothing. This is what happens without --data.")
@@ -88,7 +96,8 @@ def _networks(
 @click.option(
     "--kubeconfig",
     metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(dir_okay=False),
+    callback=_path,
     help="Write the kubeconfig to this file.",
 )
 @click.option("--force", is_flag=True, help="Replace the kubeconfig, whoever wrote it.")
@@ -104,13 +113,7 @@ def _networks(
 @click.option(
     "--no-controllers", is_flag=True, help="Have nobody write EndpointSlices: serve the API only."
 )
-@click.option(
-    "--max-endpoints-per-slice",
-    type=click.IntRange(1, 1000),
-    default=100,
-    show_default=True,
-    help="How many endpoints a slice holds at most.",
-)
+@max_endpoints_option()
 @log_level_option("warning")
 def command(
     *,

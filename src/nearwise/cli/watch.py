@@ -9,11 +9,11 @@ from contextlib import ExitStack
 from nearwise.cli.follow import Manner, Telling, follow
 from nearwise.cli.output import Format, print_note, progress
 from nearwise.cli.services import the_one
-from nearwise.cli.source import Source, scope
+from nearwise.cli.source import Source, access, scope
 from nearwise.cli.watch_screen import print_change, print_change_json, print_first, print_first_json
 from nearwise.client.api import Api
 from nearwise.client.cluster import LiveCluster
-from nearwise.client.kubeconfig import Access, find_access
+from nearwise.client.kubeconfig import Access
 from nearwise.insight.changes import Change
 from nearwise.insight.explanation import Explanation
 from nearwise.loops.surroundings import real_surroundings
@@ -25,25 +25,25 @@ def watch(source: Source, service: str, manner: Manner, output: Format) -> None:
 
     Raises InputError and ClusterError when there is no answer to begin with.
     """
-    access = find_access(source.kubeconfig, source.context)
+    cluster = access(source)
     with ExitStack() as reading:
-        reading.enter_context(progress(f"reading the cluster at {access.server}"))
+        reading.enter_context(progress(f"reading the cluster at {cluster.server}"))
         telling = _telling(output, reading)
         try:
-            asyncio.run(_watch(access, source, service, manner, telling))
+            asyncio.run(_watch(cluster, source, service, manner, telling))
         except KeyboardInterrupt:
             return  # it is meant to end so
 
 
 async def _watch(
-    access: Access, source: Source, service: str, manner: Manner, telling: Telling
+    cluster: Access, source: Source, service: str, manner: Manner, telling: Telling
 ) -> None:
     # Asked once, and patiently: this tells what is wrong with the way to the cluster, if anything.
-    async with Api(access) as api:
+    async with Api(cluster) as api:
         services = await api.list(SERVICES, scope(source))
     key = the_one(source, service, [each.metadata.key for each in services])
-    async with LiveCluster(access) as cluster:
-        await follow(cluster, key, manner, real_surroundings(), telling)
+    async with LiveCluster(cluster) as live:
+        await follow(live, key, manner, real_surroundings(), telling)
 
 
 def _telling(output: Format, reading: ExitStack) -> Telling:

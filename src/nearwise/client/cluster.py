@@ -23,25 +23,14 @@ from nearwise.client.lines import Lines
 from nearwise.model import ObjectMeta, Status
 from nearwise.model.codec import decode, encode, from_dict
 from nearwise.model.errors import InputError, LostError, StatusError
-from nearwise.model.meta import ListMeta, Object
-from nearwise.model.resources import (
-    ENDPOINT_SLICES,
-    ENDPOINTS,
-    EVENTS,
-    LEASES,
-    SERVICES,
-    K,
-    Resource,
-)
+from nearwise.model.meta import ListMeta, Object, WatchEvent
+from nearwise.model.resources import K, Resource
 
 T = TypeVar("T")
 
 _LONGEST_EVENT: Final = 64 * 2**20  # bytes; the API server's own limit for an object is 3 MiB
 
-# Of these every field is kept. To write another kind back would be to lose what is not.
-_WHOLE: Final = frozenset(
-    each.kind for each in (ENDPOINT_SLICES, ENDPOINTS, EVENTS, LEASES, SERVICES)
-)
+_EVENT: Final = msgspec.json.Decoder(WatchEvent)
 
 
 class _Page(Object, Generic[T], frozen=True):
@@ -49,16 +38,6 @@ class _Page(Object, Generic[T], frozen=True):
 
     metadata: ListMeta = ListMeta()
     items: tuple[T, ...] | None = None
-
-
-class _Event(msgspec.Struct, frozen=True, gc=False):
-    """One line of a watch."""
-
-    type: str
-    object: msgspec.Raw
-
-
-_EVENT: Final = msgspec.json.Decoder(_Event)
 
 
 class LiveCluster:
@@ -84,8 +63,7 @@ class LiveCluster:
         body = await self._answer("GET", _path(resource, namespace), query)
         page_type: type[_Page[K]] = _Page[resource.type]  # type: ignore[name-defined]
         page = self._decoded(body, page_type)
-        # In a list the items leave out what they are.
-        return tuple(_named(item, resource) for item in page.items or ()), page.metadata
+        return tuple(resource.named(item) for item in page.items or ()), page.metadata
 
     async def watch(
         self, resource: Resource[K], query: Mapping[str, str], namespace: str | None = None
@@ -119,7 +97,7 @@ class LiveCluster:
     async def create(self, resource: Resource[K], obj: K) -> K:
         """Create an object, and return it as stored."""
         path = _path(resource, _meta(obj).namespace)
-        body = encode(_named(obj, resource))
+        body = encode(resource.named(obj))
         return self._decoded(await self._answer("POST", path, body=body), resource.type)
 
     async def update(self, resource: Resource[K], obj: K) -> K:
@@ -128,11 +106,9 @@ class LiveCluster:
         Its resource version, if it has one, must be the stored one's. Raises ValueError for a kind
         of which only a part is kept, as of pods and nodes: the rest would be lost.
         """
-        if resource.kind not in _WHOLE:
-            raise ValueError(f"a {resource.kind} is not written back: only a part of it is kept")
         meta = _meta(obj)
         path = _path(resource, meta.namespace, meta.name)
-        body = encode(_named(obj, resource))
+        body = encode(resource.written_back(obj))
         return self._decoded(await self._answer("PUT", path, body=body), resource.type)
 
     async def delete(self, resource: Resource[K], obj: K) -> None:
@@ -209,10 +185,6 @@ def _path(resource: Resource[Any], namespace: str | None, name: str = "") -> str
             message = f"nothing can be named {each!r}"
             raise StatusError(Status(code=404, reason="NotFound", message=message))
     return resource.path(namespace and quote(namespace, safe=""), quote(name, safe=""))
-
-
-def _named(obj: K, resource: Resource[K]) -> K:
-    return replace(obj, api_version=resource.api_version, kind=resource.kind)
 
 
 def _meta(obj: Any) -> ObjectMeta:

@@ -57,10 +57,12 @@ class Access(msgspec.Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()  # impersonation
 
 
-def find_access(kubeconfig: str | None = None, context: str | None = None) -> Access:
+def find_access(
+    kubeconfig: str | None = None, context: str | None = None, *, instead: str = ""
+) -> Access:
     """Return how to reach the cluster of this context, or of the current one.
 
-    Raises ClusterError, which names the file and the entry that is wrong.
+    ``instead`` is what else the user could do if there is none. Raises ClusterError, which names the file and the entry that is wrong.
     """
     paths = _paths(kubeconfig)
     files = {path: _read(path) for path in paths if kubeconfig or path.exists()}
@@ -71,7 +73,7 @@ def find_access(kubeconfig: str | None = None, context: str | None = None) -> Ac
     raise ClusterError(
         f"no cluster to talk to: {', '.join(map(str, paths))} "
         f"{'names none' if files else 'does not exist'}; "
-        "name a kubeconfig with --kubeconfig, or read a dump with -f"
+        f"name a kubeconfig with --kubeconfig{instead}"
     )
 
 

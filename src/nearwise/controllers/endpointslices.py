@@ -19,6 +19,7 @@ from nearwise.loops.workers import TryAgainError, Workers
 from nearwise.machinery.batching import Batching, TriggerTimes
 from nearwise.machinery.cache import Delta, ObjectKey
 from nearwise.machinery.expectations import SliceExpectations
+from nearwise.machinery.queue import controller_queue
 from nearwise.machinery.resource_version import is_later
 from nearwise.model import EndpointSlice, Node, Pod, Service
 from nearwise.model.errors import LostError, StatusError
@@ -57,7 +58,9 @@ class EndpointSliceController:
         self._triggers = TriggerTimes()
         self._expectations = SliceExpectations()
         self._writes = Writes(cluster, self._expectations, metrics.counted)
-        self.workers = Workers("endpoint_slice", self._sync, surroundings)
+        self.workers: Workers[ObjectKey] = Workers(
+            "endpoint_slice", controller_queue(), self._sync, surroundings.now
+        )
         caches.services.listen(self._on_service)
         caches.pods.listen(self._on_pod)
         caches.nodes.listen(self._on_node)

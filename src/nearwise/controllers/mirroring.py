@@ -19,6 +19,7 @@ from nearwise.loops.workers import TryAgainError, Workers
 from nearwise.machinery.batching import Batching
 from nearwise.machinery.cache import Delta, ObjectKey
 from nearwise.machinery.expectations import SliceExpectations
+from nearwise.machinery.queue import controller_queue
 from nearwise.model import Endpoints, EndpointSlice, Service
 from nearwise.model.errors import LostError, StatusError
 from nearwise.model.wellknown import MIRRORING_CONTROLLER
@@ -50,7 +51,9 @@ class MirroringController:
         self._batching = batching
         self._expectations = SliceExpectations()
         self._writes = Writes(cluster, self._expectations, metrics.counted)
-        self.workers = Workers("endpoint_slice_mirroring", self._sync, surroundings)
+        self.workers: Workers[ObjectKey] = Workers(
+            "endpoint_slice_mirroring", controller_queue(), self._sync, surroundings.now
+        )
         caches.endpoints.listen(self._on_endpoints)
         caches.services.listen(self._on_service)
         caches.slices.listen(self._on_slice)

@@ -111,7 +111,7 @@ class Process:
             self._writable = LeadingCluster(counted, self._candidate.is_leader)
             self.registry.register(LeaseCollector(self._candidate))
         self._recorders: list[Recorder] = []
-        self._work: list[tuple[Workers, int]] = []
+        self._work: list[tuple[Workers[ObjectKey], int]] = []
         if settings.slices is not None:
             self._add_slices(settings.slices)
         if settings.mirroring is not None:

@@ -18,6 +18,7 @@ from nearwise.controllers.metrics import Family, cumulative
 from nearwise.loops.cluster import Cluster
 from nearwise.loops.surroundings import Surroundings
 from nearwise.loops.workers import Workers
+from nearwise.machinery.cache import ObjectKey
 from nearwise.machinery.queue_metrics import BOUNDS
 from nearwise.model.errors import LostError, StatusError
 from nearwise.model.meta import ListMeta
@@ -31,7 +32,7 @@ _NO_ANSWER: Final = "<error>"
 class QueueCollector(Collector):
     """The queues of all workers, as client-go's ``workqueue_*``."""
 
-    def __init__(self, workers: Iterable[Workers], surroundings: Surroundings) -> None:
+    def __init__(self, workers: Iterable[Workers[ObjectKey]], surroundings: Surroundings) -> None:
         self._workers = tuple(workers)
         self._now = surroundings.now
 

@@ -14,7 +14,7 @@ import msgspec
 
 from nearwise.model import Reason, Service
 from nearwise.routing import Backend, Client, Pool, Profile, Selection, select
-from nearwise.routing.near import OWN_NODE
+from nearwise.routing.preferences import OWN_NODE
 
 
 class Answer(msgspec.Struct, frozen=True):

@@ -20,8 +20,8 @@ from nearwise.model import EndpointSlice, Reason, Service, reason, wellknown
 from nearwise.slices.allocation import Allocations, Assigned, Refusal, allocate, assign
 from nearwise.slices.asked import Asked, Mode
 from nearwise.slices.distribution import fits, hints_for
-from nearwise.slices.hinting import Standing
 from nearwise.slices.reconcile import is_managed
+from nearwise.slices.standing import Standing
 from nearwise.slices.thresholds import nearness
 
 

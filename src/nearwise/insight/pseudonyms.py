@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from nearwise.insight.keep import DECIDING_ANNOTATIONS
+from nearwise.insight.kept_objects import DECIDING_ANNOTATIONS
 from nearwise.model.wellknown import (
     ASKING,
     CONTROL_PLANE,

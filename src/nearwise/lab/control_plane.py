@@ -13,7 +13,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from nearwise.lab.dumps import Loaded, load, networks_for
 from nearwise.lab.kubelets import Kubelets
@@ -43,6 +43,14 @@ class Door(NamedTuple):
     token: str
 
 
+class Chore(Protocol):
+    """A part that works by itself on what is stored."""
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        ...
+
+
 @asynccontextmanager
 async def control_plane(
     store: Store,
@@ -51,15 +59,17 @@ async def control_plane(
     objects: Sequence[Decoded] = (),
     networks: tuple[str, ...] = (),
     controllers: Callable[[], Settings] | None = None,
+    beside: Sequence[Callable[[Store, Api], Chore]] = (),
 ) -> AsyncIterator[Loaded]:
     """Serve a store until the block ends; gives what became of the objects to store first.
 
     ``networks`` are those of cluster addresses, by default those that the services are in.
-    ``controllers`` returns how these are to work; without it none do. The store stays open.
-    Raises InputError for objects that cannot be stored, and when nothing can be.
+    ``controllers`` returns how these are to work; without it none do. ``beside`` makes what else
+    is to work; it hears of the objects that are stored first too. The store stays open. Raises
+    InputError for objects that cannot be stored, and when nothing can be.
     """
     api = Api(store, pool=Pool(networks or networks_for(objects, store.read)))
-    chores = [each(store, api) for each in (Kubelets, Collector, Emptier)]
+    chores = [each(store, api) for each in (Kubelets, Collector, Emptier, *beside)]
     loaded = await load(objects, store, api)
     del objects  # they are stored; as plain values they take several times as much
     try:

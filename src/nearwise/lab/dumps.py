@@ -24,8 +24,8 @@ from nearwise.machinery.changes import Create, Key
 from nearwise.machinery.reading import Reading
 from nearwise.model import documents
 from nearwise.model.errors import InputError
+from nearwise.model.validation import CLUSTER_NETWORKS
 from nearwise.model.validation.bodies import BadBody
-from nearwise.server.allocation import CLUSTER_NETWORKS
 from nearwise.server.api import Api
 from nearwise.server.deleting import timestamp
 from nearwise.server.kinds import completed, to_stored

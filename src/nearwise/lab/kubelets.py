@@ -15,7 +15,7 @@ import msgspec
 from nearwise.machinery.changes import Entry, Event, Key
 from nearwise.model.meta import Object
 from nearwise.server.api import Api
-from nearwise.server.chores import Chores
+from nearwise.server.chores import chores
 from nearwise.server.options import DeleteOptions, Preconditions
 from nearwise.server.resources import PODS, Address
 from nearwise.store import Store
@@ -47,7 +47,7 @@ class Kubelets:
         """Begin with the pods that are stored now and those that are deleted from now on."""
         self._read = store.read
         self._api = api
-        self._chores: Chores[Key] = Chores("kubelet", self._end)
+        self._chores = chores("kubelet", self._end)
         self._unsubscribe = store.subscribe(self._follow)
         for pod in self._read.page(PODS.storage).entries:
             if _about(pod) is not _ALIVE:

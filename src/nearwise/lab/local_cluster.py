@@ -10,12 +10,11 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import msgspec
-from msgspec.structs import replace
 
 from nearwise.model.codec import decode, from_dict, to_dict
 from nearwise.model.errors import StatusError
-from nearwise.model.meta import ListMeta, ObjectMeta
-from nearwise.model.resources import ENDPOINT_SLICES, ENDPOINTS, EVENTS, LEASES, SERVICES, K
+from nearwise.model.meta import ListMeta, ObjectMeta, WatchEvent
+from nearwise.model.resources import K
 from nearwise.model.resources import Resource as Typed
 from nearwise.server.api import Api
 from nearwise.server.objects.bodies import Sent
@@ -31,22 +30,9 @@ from nearwise.server.requests import Request, Verb
 from nearwise.server.resources import Address, Resource, find
 from nearwise.server.statuses import Refusal
 
-# Of these every field is kept. To write another kind back would be to lose what is not.
-_WHOLE: Final = frozenset(
-    each.kind for each in (ENDPOINT_SLICES, ENDPOINTS, EVENTS, LEASES, SERVICES)
-)
 _OPTIONS: Final = WriteOptions(manager="nearwise", strictness=Strictness.IGNORE)
 """What comes of a type has no fields that nobody knows."""
-
-
-class _Event(msgspec.Struct, frozen=True, gc=False):
-    """A line of a watch."""
-
-    type: str
-    object: msgspec.Raw
-
-
-_EVENT: Final = msgspec.json.Decoder(_Event)
+_EVENT: Final = msgspec.json.Decoder(WatchEvent)
 
 
 class LocalCluster:
@@ -61,9 +47,7 @@ class LocalCluster:
         """List the objects of all namespaces, one page."""
         with _refused():
             listing = self._api.list(*_listed(resource, query, Verb.LIST))
-        items = tuple(
-            _named(decode(each.value, resource.type), resource) for each in listing.entries
-        )
+        items = tuple(resource.named(decode(each.value, resource.type)) for each in listing.entries)
         return items, from_dict(listing.metadata, ListMeta)
 
     async def watch(
@@ -85,23 +69,23 @@ class LocalCluster:
         """Read one object."""
         with _refused():
             entry = self._api.get(Address(_served(resource), namespace, name))
-        return _named(decode(entry.value, resource.type), resource)
+        return resource.named(decode(entry.value, resource.type))
 
     async def create(self, resource: Typed[K], obj: K) -> K:
         """Create an object, and return it as stored."""
         at = Address(_served(resource), _meta(obj).namespace)
+        sent = Sent(to_dict(resource.named(obj)))
         with _refused():
-            written = await self._api.create(at, _sent(obj, resource), _OPTIONS)
-        return _named(decode(written.value, resource.type), resource)
+            written = await self._api.create(at, sent, _OPTIONS)
+        return resource.named(decode(written.value, resource.type))
 
     async def update(self, resource: Typed[K], obj: K) -> K:
         """Replace an object, and return it as stored."""
-        if resource.kind not in _WHOLE:
-            raise ValueError(f"a {resource.kind} is not written back: only a part of it is kept")
         at = Address(_served(resource), *_meta(obj).key)
+        sent = Sent(to_dict(resource.written_back(obj)))
         with _refused():
-            written = await self._api.update(at, _sent(obj, resource), _OPTIONS)
-        return _named(decode(written.value, resource.type), resource)
+            written = await self._api.update(at, sent, _OPTIONS)
+        return resource.named(decode(written.value, resource.type))
 
     async def delete(self, resource: Typed[K], obj: K) -> None:
         """Delete this very object, known by its uid."""
@@ -136,15 +120,6 @@ def _listed(
     with _refused():
         parameters = {name: (value,) for name, value in query.items()}
         return at, Request(verb, at, View(at.resource), parameters).list_options()
-
-
-def _sent(obj: K, resource: Typed[K]) -> Sent:
-    return Sent(to_dict(_named(obj, resource)))
-
-
-def _named(obj: K, resource: Typed[K]) -> K:
-    """Return the object with its kind and version, which are not stored with it."""
-    return replace(obj, api_version=resource.api_version, kind=resource.kind)
 
 
 def _meta(obj: Any) -> ObjectMeta:

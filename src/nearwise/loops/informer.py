@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Generic
 
@@ -33,8 +33,15 @@ class Informer(Generic[K]):
         surroundings: Surroundings,
         *indexes: Index[K],
         trim: Callable[[K], K] = lambda obj: obj,
+        only: Mapping[str, str] | None = None,
     ) -> None:
+        """Begin with nothing seen.
+
+        ``trim`` says what is kept of an object; ``only`` which objects the API server is asked
+        for, as the parameters of a request (``labelSelector``, ``fieldSelector``).
+        """
         self.cache: Cache[K] = Cache(*indexes)
+        self._only = dict(only or {})
         self._cluster = cluster
         self._resource = resource
         self._now = surroundings.now
@@ -92,7 +99,7 @@ class Informer(Generic[K]):
 
     async def _list(self, request: Request) -> None:
         async with asyncio.timeout(request.patience):
-            items, meta = await self._cluster.page(self._resource, request.query)
+            items, meta = await self._cluster.page(self._resource, self._only | request.query)
         self._tell(self._machine.listed(items, meta))
 
     async def _watch(self, request: Request) -> None:
@@ -100,7 +107,7 @@ class Informer(Generic[K]):
         try:
             async with (
                 asyncio.timeout(request.patience) as patience,
-                aclosing(self._cluster.watch(self._resource, request.query)) as events,  # type: ignore[type-var]
+                aclosing(self._cluster.watch(self._resource, self._only | request.query)) as events,  # type: ignore[type-var]
             ):
                 async for kind, obj in events:
                     self._tell(self._machine.event(kind, obj))

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
@@ -29,6 +29,8 @@ class Answer(NamedTuple):
     status: HTTPStatus
     body: bytes
     content_type: str = _TEXT
+    headers: tuple[str, ...] = ()
+    """More lines of the head."""
 
     def to_bytes(self, *, head_only: bool = False) -> bytes:
         """Return it as HTTP/1.1 has it."""
@@ -39,9 +41,18 @@ class Answer(NamedTuple):
             "Cache-Control: no-cache, no-store",
             "X-Content-Type-Options: nosniff",
             "Connection: close",
+            *self.headers,
         )
         head = "\r\n".join((*lines, "", "")).encode()
         return head if head_only else head + self.body
+
+
+class Readable(Protocol):
+    """Pages that can be read."""
+
+    def get(self, path: str, accept: str = "", query: str = "") -> Answer:
+        """Return a page, in a format that is accepted; ``query`` is what follows the ``?``."""
+        ...
 
 
 class Pages:
@@ -54,7 +65,7 @@ class Pages:
         self._registry = registry
         self._checks = checks
 
-    def get(self, path: str, accept: str = "") -> Answer:
+    def get(self, path: str, accept: str = "", _query: str = "") -> Answer:
         """Return a page."""
         match path:
             case "/livez" | "/healthz":
@@ -62,10 +73,9 @@ class Pages:
             case "/readyz":
                 return self._readiness()
             case "/metrics":
-                encode, content_type = choose_encoder(accept)
-                return Answer(HTTPStatus.OK, encode(self._registry), content_type)
+                return metrics_page(self._registry, accept)
             case _:
-                return _refusal(HTTPStatus.NOT_FOUND, "there are /livez, /readyz and /metrics")
+                return refusal(HTTPStatus.NOT_FOUND, "there are /livez, /readyz and /metrics")
 
     def _readiness(self) -> Answer:
         """Say of each check whether it is well, as Kubernetes' components do."""
@@ -76,12 +86,23 @@ class Pages:
         ]
         if any(checks.values()):
             lines.append("readyz check failed")
-            return _refusal(HTTPStatus.SERVICE_UNAVAILABLE, "\n".join(lines))
+            return refusal(HTTPStatus.SERVICE_UNAVAILABLE, "\n".join(lines))
         return Answer(HTTPStatus.OK, "\n".join((*lines, "readyz check passed", "")).encode())
 
 
+def metrics_page(registry: CollectorRegistry, accept: str) -> Answer:
+    """Return the metrics of a registry for Prometheus, as text or OpenMetrics."""
+    encode, content_type = choose_encoder(accept)
+    return Answer(HTTPStatus.OK, encode(registry), content_type)
+
+
+def refusal(status: HTTPStatus, why: str) -> Answer:
+    """Return an answer that says why there is none."""
+    return Answer(status, f"{why}\n".encode())
+
+
 @asynccontextmanager
-async def serving(pages: Pages, host: str | None, port: int) -> AsyncIterator[tuple[str, int]]:
+async def serving(pages: Readable, host: str | None, port: int) -> AsyncIterator[tuple[str, int]]:
     """Serve pages meanwhile; gives the address, with the port that port 0 has become.
 
     Without a host it is served on all addresses of this machine. Raises OSError if the address is
@@ -112,14 +133,14 @@ async def serving(pages: Pages, host: str | None, port: int) -> AsyncIterator[tu
 
 
 async def _converse(
-    pages: Pages, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    pages: Readable, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
     try:
         async with asyncio.timeout(_PATIENCE):
             try:
                 answer = _answer(pages, await reader.readuntil(b"\r\n\r\n"))
             except asyncio.LimitOverrunError:
-                answer = _refusal(
+                answer = refusal(
                     HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the request is too long"
                 ).to_bytes()
             writer.write(answer)
@@ -128,19 +149,16 @@ async def _converse(
         pass  # whoever asked has gone, or takes too long
 
 
-def _answer(pages: Pages, request: bytes) -> bytes:
+def _answer(pages: Readable, request: bytes) -> bytes:
     first, *lines = request.decode("latin-1").split("\r\n")
     match first.split(" "):
         case ["GET" | "HEAD" as method, target, "HTTP/1.0" | "HTTP/1.1"]:
             headers = (line.partition(":") for line in lines)
             accept = [value for name, _, value in headers if name.lower() == "accept"]
-            page = pages.get(target.partition("?")[0], ",".join(accept))
+            path, _, query = target.partition("?")
+            page = pages.get(path, ",".join(accept), query)
             return page.to_bytes(head_only=method == "HEAD")
         case [_, _, "HTTP/1.0" | "HTTP/1.1"]:
-            return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "pages are read with GET").to_bytes()
+            return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "pages are read with GET").to_bytes()
         case _:
-            return _refusal(HTTPStatus.BAD_REQUEST, "this is not HTTP/1.1").to_bytes()
-
-
-def _refusal(status: HTTPStatus, why: str) -> Answer:
-    return Answer(status, f"{why}\n".encode())
+            return refusal(HTTPStatus.BAD_REQUEST, "this is not HTTP/1.1").to_bytes()

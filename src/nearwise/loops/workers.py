@@ -1,20 +1,23 @@
-"""Workers over one queue: they hand each key to a function and try again what failed."""
+"""Workers over one queue: they hand each key to a function and try again what failed.
+
+Law: work is a key and a function of what is there now, never of what happened. So it may be done
+too often, and what was missed while it failed is not lost.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from contextlib import suppress
 from math import inf
+from typing import Generic, TypeVar
 
-from nearwise.loops.surroundings import Surroundings
-from nearwise.machinery.cache import ObjectKey
 from nearwise.machinery.queue import WorkQueue
 from nearwise.machinery.wait import Wait
 from nearwise.model.errors import LostError, StatusError
 
-Sync = Callable[[ObjectKey], Awaitable[None]]
+K = TypeVar("K", bound=Hashable)
 
 _log = logging.getLogger(__name__)
 
@@ -27,31 +30,46 @@ class TryAgainError(Exception):
         super().__init__(why)
 
 
-class Workers:
-    """A queue of services and those who work on it."""
+def loop_time() -> float:
+    """Return the time of the event loop that runs, in seconds."""
+    return asyncio.get_running_loop().time()
 
-    def __init__(self, name: str, sync: Sync, surroundings: Surroundings) -> None:
+
+class Workers(Generic[K]):
+    """A queue of keys and those who work on it."""
+
+    def __init__(
+        self,
+        name: str,
+        queue: WorkQueue[K],
+        do: Callable[[K], Awaitable[None]],
+        now: Callable[[], float] = loop_time,
+        *,
+        quiet: tuple[type[Exception], ...] = (),
+    ) -> None:
+        """Have ``do`` called with the keys of a queue; ``quiet`` failures are told to nobody."""
         self.name = name
-        self.queue: WorkQueue[ObjectKey] = WorkQueue()
-        self._sync = sync
-        self._now = surroundings.now
+        self.queue = queue
+        self._do = do
+        self._now = now
+        self._quiet = quiet
         self._news = asyncio.Event()
         self._begun = False
-        self._before: set[ObjectKey] = set()  # keys added while nobody works yet
+        self._before: dict[K, None] = {}  # keys added while nobody works yet
         self._stopping = False
 
-    def add(self, key: ObjectKey, after: float = 0.0) -> None:
+    def add(self, key: K, after: float = 0.0) -> None:
         """Have a key worked on, after some seconds; if nobody works yet, when work begins."""
         if not self._begun:
-            self._before.add(key)  # the queue's numbers are about work, and a standby does none
+            self._before[key] = None  # the queue's numbers are about work, and a standby does none
             return
         self.queue.add_after(key, after, self._now())
         self._news.set()
 
     async def run(self, workers: int) -> None:
-        """Work until stopped and the queue is drained."""
+        """Work until stopped and the queue is drained, or until cancelled."""
         self._begun = True
-        for key in sorted(self._before):
+        for key in self._before:
             self.add(key)
         self._before.clear()
         async with asyncio.TaskGroup() as tasks:
@@ -70,24 +88,28 @@ class Workers:
             if key is None:
                 return
             try:
-                await self._sync(key)
-            except (TryAgainError, StatusError, LostError) as failure:
+                await self._do(key)
+            except Exception as failure:  # a mistake about one key must not stop the others
                 asked = getattr(failure, "retry_after", 0.0)
                 delay = self.queue.retry(key, self._now(), at_least=asked)
-                level = logging.DEBUG if getattr(failure, "quiet", False) else logging.WARNING
-                _log.log(
-                    level, "%s %s: %s; again in %g s", self.name, "/".join(key), failure, delay
-                )
-            except Exception:  # a mistake of ours about one service must not stop the others
-                delay = self.queue.retry(key, self._now())
-                _log.exception("%s %s failed; again in %g s", self.name, "/".join(key), delay)
+                self._tell(key, failure, delay)
             else:
                 self.queue.forget(key)
             finally:
                 self.queue.done(key, self._now())
                 self._news.set()
+            await asyncio.sleep(0)  # others have their turn, also when nothing was waited for
 
-    async def _next(self) -> ObjectKey | None:
+    def _tell(self, key: K, failure: Exception, delay: float) -> None:
+        which = "/".join(key) if isinstance(key, tuple) else str(key)
+        if isinstance(failure, (TryAgainError, StatusError, LostError, *self._quiet)):
+            quiet = isinstance(failure, self._quiet) or getattr(failure, "quiet", False)
+            level = logging.DEBUG if quiet else logging.WARNING
+            _log.log(level, "%s %s: %s; again in %g s", self.name, which, failure, delay)
+        else:
+            _log.error("%s %s failed; again in %g s", self.name, which, delay, exc_info=failure)
+
+    async def _next(self) -> K | None:
         """Wait for a key; None when there will be no more."""
         while True:
             step = self.queue.next(self._now())

@@ -40,6 +40,7 @@ from nearwise.machinery.resource_version import is_later
 from nearwise.machinery.wait import Wait
 from nearwise.model import ObjectMeta, Status
 from nearwise.model.meta import ListMeta
+from nearwise.model.wellknown import INITIAL_EVENTS_END
 
 _PAGE: Final = "500"  # objects, as client-go has it
 _WATCH_SECONDS: Final = 300.0  # to twice that, by lot, so that watches do not end all at once
@@ -55,7 +56,6 @@ _MOST_DOUBLINGS: Final = 10
 _MOST_DOUBTS: Final = 5  # failures in a row that may be of the version's making
 
 _MOST_TOMBSTONES: Final = 1_000
-_INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 class Phase(StrEnum):
@@ -267,7 +267,7 @@ class ListWatch(Generic[K]):
     def _initial(self, kind: str, obj: K) -> list[Delta[K]]:
         """Take in an event of a streaming list: all objects, then the bookmark that says so."""
         if kind == "BOOKMARK":
-            if obj.metadata.annotations.get(_INITIAL_EVENTS_END) == "true":
+            if obj.metadata.annotations.get(INITIAL_EVENTS_END) == "true":
                 return self._complete(obj.metadata.resource_version)
             self._move(_Move.BY_PAGES)
         elif kind == "DELETED":

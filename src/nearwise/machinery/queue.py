@@ -12,7 +12,7 @@ one piece of work. A key that is added while it is worked on is worked on again 
         +----------> waiting                  worked on, to be done again --done--> ready
 
 A key waits or is ready, never both: of several times the earliest counts, and now is the earliest
-of all. The delays after failures are those of Kubernetes' EndpointSlice controllers.
+of all.
 """
 
 from __future__ import annotations
@@ -182,3 +182,12 @@ class WorkQueue(Generic[K]):
             heappop(self._heap)
             if alive:
                 self.add(key, at)
+
+
+def controller_queue() -> WorkQueue[K]:
+    """Return a queue with the delays after failures of Kubernetes' EndpointSlice controllers.
+
+    A key waits 1 s, 2 s, 4 s, to 1000 s. Over all keys a hundred are tried again at once and then
+    ten a second, so that a server that refuses everything is not asked by all of them.
+    """
+    return WorkQueue(retries=TokenBucket(rate=10, burst=100))

@@ -13,6 +13,8 @@ class LeaseSpec(Object, frozen=True):
     acquire_time: str | None = None
     renew_time: str | None = None
     lease_transitions: int | None = None
+    strategy: str | None = None
+    preferred_holder: str | None = None
 
 
 class Lease(Object, frozen=True):

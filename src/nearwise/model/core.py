@@ -351,5 +351,7 @@ class Event(Object, frozen=True):
     event_time: str | None = None
     source: EventSource = EventSource()
     series: EventSeries | None = None
+    action: str = ""
+    related: ObjectReference | None = None
     reporting_component: str = ""
     reporting_instance: str = ""

@@ -1,6 +1,6 @@
 """What the API server fills in before it validates (``SetDefaults_*`` of Kubernetes 1.36).
 
-Addresses and ports that come out of a range are not defaults; see ``validation.allocation``.
+Addresses and ports that come out of a range are not defaults; see ``validation.ranges``.
 """
 
 from __future__ import annotations

@@ -73,6 +73,13 @@ class ListMeta(Object, frozen=True):
     remaining_item_count: int | None = None
 
 
+class WatchEvent(msgspec.Struct, frozen=True, gc=False):
+    """One line of a watch."""
+
+    type: str
+    object: msgspec.Raw
+
+
 class StatusCause(Object, frozen=True):
     """One reason why a request was refused, with the field it is about."""
 

@@ -29,6 +29,9 @@ OVER_CAPACITY: Final = "endpoints.kubernetes.io/over-capacity"
 LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
+# Annotation of the bookmark that ends the objects there were when a watch began (KEP-3157).
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+
 # Values of the topology annotations: what asks for hints, and what is documented as not asking.
 ASKING: Final = frozenset(["Auto", "auto"])
 NOT_ASKING: Final = frozenset(["Disabled", "disabled"])

@@ -134,8 +134,8 @@ def fixed_chains(settings: Settings) -> tuple[Chain, ...]:
             "postrouting",
             (
                 (Jump(_REMEMBER),),
-                (Match((Field.SOURCE, Field.DESTINATION), OWN_ENDPOINTS), Masquerade()),
                 (Marked(bit), ClearMark(bit), Masquerade()),
+                (Match((Field.SOURCE, Field.DESTINATION), OWN_ENDPOINTS), Masquerade()),
             ),
             Hook.POSTROUTING,
         ),

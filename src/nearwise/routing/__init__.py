@@ -6,8 +6,8 @@ Law: pure, as all of the core. ``merge`` says who is there, ``select`` who is us
 
 from nearwise.routing.backend import Backend
 from nearwise.routing.merge import ServiceView, merge
-from nearwise.routing.near import Client, Mode
 from nearwise.routing.pool import Pool
+from nearwise.routing.preferences import Client, Mode
 from nearwise.routing.profiles import KUBE_PROXY, PROFILES, Profile, profile_for
 from nearwise.routing.select import Fate, Selection, is_routed, select
 

@@ -23,7 +23,7 @@ from nearwise.model.wellknown import (
     TOPOLOGY_AWARE_HINTS,
     TOPOLOGY_MODE,
 )
-from nearwise.routing.near import NODE_HINTS, OWN_NODE, OWN_ZONE, ZONE_HINTS, Preference
+from nearwise.routing.preferences import NODE_HINTS, OWN_NODE, OWN_ZONE, ZONE_HINTS, Preference
 
 Preferences = tuple[Preference, ...]
 

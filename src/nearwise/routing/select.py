@@ -15,8 +15,8 @@ import msgspec
 
 from nearwise.model import Reason, Service, reason
 from nearwise.routing.backend import Backend
-from nearwise.routing.near import NODE_HINTS, ZONE_HINTS, Client, Mode
 from nearwise.routing.pool import NOBODY, Pool
+from nearwise.routing.preferences import NODE_HINTS, ZONE_HINTS, Client, Mode
 from nearwise.routing.profiles import KUBE_PROXY, Profile
 
 _Choice = tuple[tuple[Backend, ...], Mode]

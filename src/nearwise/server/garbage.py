@@ -25,7 +25,7 @@ import msgspec
 from nearwise.machinery.changes import Entry, Event, Key
 from nearwise.model.meta import Object, OwnerReference
 from nearwise.server.api import Api
-from nearwise.server.chores import Chores
+from nearwise.server.chores import chores
 from nearwise.server.deleting import FOREGROUND, ORPHAN
 from nearwise.server.options import DeleteOptions, Patch, PatchType, Preconditions, WriteOptions
 from nearwise.server.resources import EVENTS, RESOURCES, Address
@@ -75,7 +75,7 @@ class Collector:
         self._read = store.read
         self._api = api
         self._dependents: defaultdict[str, dict[Key, None]] = defaultdict(dict)  # by owner's uid
-        self._chores: Chores[Key] = Chores("garbage", self._look_at)
+        self._chores = chores("garbage", self._look_at)
         self._unsubscribe = store.subscribe(self._follow)
 
     async def run(self) -> None:

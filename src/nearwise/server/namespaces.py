@@ -15,7 +15,7 @@ import msgspec
 
 from nearwise.machinery.changes import Entry, Event
 from nearwise.server.api import Api
-from nearwise.server.chores import Chores
+from nearwise.server.chores import chores
 from nearwise.server.deleting import timestamp
 from nearwise.server.kinds.cluster import NAMESPACE_FINALIZER
 from nearwise.server.objects.bodies import Sent
@@ -40,7 +40,7 @@ class Emptier:
         self._read = store.read
         self._api = api
         self._ending: set[str] = set()
-        self._chores: Chores[str] = Chores("namespace", self._empty)
+        self._chores = chores("namespace", self._empty)
         self._unsubscribe = store.subscribe(self._follow)
 
     async def run(self) -> None:

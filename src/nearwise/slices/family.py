@@ -25,9 +25,9 @@ from nearwise.model.wellknown import (
 )
 from nearwise.slices.allocation import Allocations, Assigned, Refusal, assign
 from nearwise.slices.endpoints import PortSet, port_key
-from nearwise.slices.hinting import Standing
 from nearwise.slices.packing import Filled, Group, own_labels
 from nearwise.slices.plan import name_for
+from nearwise.slices.standing import Standing
 
 
 class Writes(msgspec.Struct):

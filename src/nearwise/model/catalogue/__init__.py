@@ -15,6 +15,7 @@ from nearwise.model.catalogue import (
     drift,
     hints,
     mirroring,
+    nft,
     reading,
     routing,
     slices,
@@ -33,4 +34,5 @@ SECTIONS: Final[Sections] = {
     **disagreements.SECTIONS,
     **drift.SECTIONS,
     **routing.SECTIONS,
+    **nft.SECTIONS,
 }

@@ -19,19 +19,14 @@ from nearwise.model.core import Service, ServiceStatus
 from nearwise.model.defaults import with_service_defaults, with_slice_defaults
 from nearwise.model.discovery import EndpointSlice
 from nearwise.model.meta import StatusCause
-from nearwise.model.validation.allocation import (
-    Allocator,
-    Ranges,
-    Refused,
-    Unavailable,
-    allocated,
-)
+from nearwise.model.validation.allocation import Unavailable, allocated
 from nearwise.model.validation.bodies import BadBody, object_of
 from nearwise.model.validation.endpoint_slices import (
     validate_endpoint_slice,
     validate_endpoint_slice_update,
 )
 from nearwise.model.validation.fields import Errors, text_of
+from nearwise.model.validation.ranges import CLUSTER_NETWORKS, Allocator, Ranges, Refused
 from nearwise.model.validation.services import validate_service, validate_service_update
 from nearwise.model.validation.transitions import (
     carried_service,
@@ -39,7 +34,15 @@ from nearwise.model.validation.transitions import (
     without_leftovers,
 )
 
-__all__ = ["Allocator", "Ranges", "Refused", "Verdict", "validate", "validate_update"]
+__all__ = [
+    "CLUSTER_NETWORKS",
+    "Allocator",
+    "Ranges",
+    "Refused",
+    "Verdict",
+    "validate",
+    "validate_update",
+]
 
 
 class Verdict(msgspec.Struct, frozen=True):

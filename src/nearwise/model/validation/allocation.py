@@ -6,107 +6,13 @@ what a Service needs of them is decided here.
 
 from __future__ import annotations
 
-import ipaddress
-from typing import Final, Protocol
-
 from msgspec.structs import replace
 
 from nearwise.model.core import Service, ServicePort
-from nearwise.model.validation.addresses import parsed
 from nearwise.model.validation.cluster_ips import NONE, in_step, with_families
 from nearwise.model.validation.fields import Errors, invalid
+from nearwise.model.validation.ranges import Allocator, Refused
 from nearwise.model.validation.services import needs_health_check
-
-
-class Refused(Exception):  # noqa: N818 - an answer, not a failure
-    """An address or port cannot be had; the text says why, as the API server does."""
-
-
-class Allocator(Protocol):
-    """Keeps the ranges of a cluster."""
-
-    @property
-    def families(self) -> tuple[str, ...]:
-        """The address families of the cluster, its own one first."""
-        ...
-
-    def address(self, family: str, wanted: str) -> str:
-        """Take an address: the wanted one, or with "" any. Raises Refused."""
-        ...
-
-    def port(self, wanted: int) -> int:
-        """Take a node port: the wanted one, or with 0 any. Raises Refused."""
-        ...
-
-
-class Ranges:
-    """Ranges of which nothing is taken yet. The same calls give the same answers.
-
-    What nobody asked for by name comes from above the part that is kept for those who do
-    (KEP-3070 for addresses, KEP-3668 for node ports).
-    """
-
-    def __init__(
-        self,
-        networks: tuple[str, ...] = ("10.96.0.0/16",),
-        node_ports: tuple[int, int] = (30000, 32767),
-    ) -> None:
-        self._networks = {
-            f"IPv{network.version}": network for network in map(ipaddress.ip_network, networks)
-        }
-        self._first_port, self._last_port = node_ports
-        self._taken: set[str | int] = set()
-
-    @property
-    def families(self) -> tuple[str, ...]:
-        """The address families of the cluster, its own one first."""
-        return tuple(self._networks)
-
-    def address(self, family: str, wanted: str) -> str:
-        """Take an address: the wanted one, or with "" the lowest free one."""
-        network = self._networks[family]
-        if wanted:
-            address = parsed(wanted)
-            if address is None or address not in network:
-                raise Refused("the provided network does not match the current range")
-            if wanted in self._taken:
-                raise Refused("provided IP is already allocated")
-        else:
-            kept = _kept_back(network.num_addresses, 16, 256)
-            last = min(network.num_addresses - 1, _MOST_ADDRESSES)
-            free = (str(network[place]) for place in range(kept, last))
-            wanted = next((one for one in free if one not in self._taken), "")
-        if not wanted:
-            raise Refused("range is full")
-        self._taken.add(wanted)
-        return wanted
-
-    def port(self, wanted: int) -> int:
-        """Take a node port: the wanted one, or with 0 the lowest free one."""
-        first, last = self._first_port, self._last_port
-        if wanted:
-            if not first <= wanted <= last:
-                raise Refused(
-                    "provided port is not in the valid range. The range of valid ports is "
-                    f"{first}-{last}"
-                )
-            if wanted in self._taken:
-                raise Refused("provided port is already allocated")
-        else:
-            ports = range(first + _kept_back(last - first + 1, 32, 128), last + 1)
-            wanted = next((port for port in ports if port not in self._taken), 0)
-        if not wanted:
-            raise Refused("range is full")
-        self._taken.add(wanted)
-        return wanted
-
-
-_MOST_ADDRESSES: Final = 2**16
-
-
-def _kept_back(size: int, share: int, most: int) -> int:
-    """Say how much of a range is for those who ask: a share, at least 16 and at most ``most``."""
-    return min(max(16, size // share), most)
 
 
 class Unavailable(Exception):  # noqa: N818 - like Refused

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from nearwise.machinery.changes import Entry
+from nearwise.model.wellknown import INITIAL_EVENTS_END
 from nearwise.server.kinds import to_served
 from nearwise.server.objects.stored import load, whole
 from nearwise.server.patch import blank
@@ -17,7 +18,6 @@ from nearwise.server.resources import EVENTS_V1, Resource
 from nearwise.server.tables import IncludeObject, table
 
 _META: Final = "meta.k8s.io/v1"
-_INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 class Form(StrEnum):
@@ -85,7 +85,7 @@ class View(msgspec.Struct, frozen=True):
         if self.form is Form.TABLE:
             return self._table([], datetime.min, metadata)
         if initial_events_end:
-            metadata["annotations"] = {_INITIAL_EVENTS_END: "true"}
+            metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
         if self.form is Form.METADATA:
             obj = {"kind": str(self.form), "apiVersion": _META}
         else:

@@ -1,0 +1,138 @@
+"""Services and slices as nobody should write them: odd ones, and such as the API would refuse."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from nearwise.model import (
+    Endpoint,
+    EndpointConditions,
+    EndpointHints,
+    EndpointPort,
+    EndpointSlice,
+    ForNode,
+    ForZone,
+    ObjectMeta,
+    Service,
+)
+from nearwise.model.core import (
+    ClientIPConfig,
+    LoadBalancerIngress,
+    LoadBalancerStatus,
+    ServicePort,
+    ServiceSpec,
+    ServiceStatus,
+    SessionAffinityConfig,
+)
+from nearwise.model.wellknown import HEADLESS, SERVICE_NAME
+from nearwise.nft.compile import Routes
+from nearwise.nft.frontends import OTHER_PROXY
+from nearwise.nft.ruleset import Family
+from nearwise.nft.sources import SOURCE_RANGES
+from nearwise.routing import Client, merge, select
+
+WORDS: Final = ("", "web", "http", "w" * 200, 'a"b', "a\\b", "a\nb", "{ }", "ü", "\ud800", "a b;c")
+_ADDRESSES: Final = (
+    *("10.0.0.1", "10.0.0.2", "10.96.0.1", "010.0.0.003", "203.0.113.1", "255.255.255.255"),
+    *("fd00::1", "FD00:0::2", "::ffff:10.0.0.4", "2001:db8::1", "1:2:3:4:5:6:7:8"),
+    *("", "None", "10.0.0", "10.0.0.256", "10.0.0.1/32", "0.0.0.0", "127.0.0.1", "224.0.0.1"),
+    *("::", "::1", "fe80::1", "fe80::1%eth0", "ff02::1", "1::2::3", "web.example.com", "٣.0.0.1"),
+)
+_RANGES: Final = (
+    *("10.0.0.0/8", " 10.1.0.0/16\t", "10.1.2.3/16", "192.168.0.0/16", "0.0.0.0/0", "1.2.3.4/32"),
+    *("fd00::/8", "::/0", "2001:db8::/33", "", "all", "10.0.0.0", "10.0.0.0/33", "10.0.0.0/0x8"),
+)
+_NUMBERS: Final = (80, 443, 1, 65535, 30080, 0, -1, 65536, 2**31 - 1, -(2**31))
+_PROTOCOLS: Final = ("", "TCP", "UDP", "SCTP", "tcp", "DCCP")
+_POLICIES: Final = ("", "Cluster", "Local", "local")
+_FLAGS: Final = (None, True, False)
+
+
+def strange_routes(random: Random, number: int) -> dict[Family, Routes]:
+    """Draw a service and slices, and choose for the node n1 in both families."""
+    some = random.choice
+    of = strange_service(random, number)
+    slices = [_slice(random, of, index) for index in range(random.randrange(3))]
+    client = Client(some(("n1", "n1", "")), some(("a", "", None)))
+    found = {}
+    for family in Family:
+        view = merge(of, slices, family.api)
+        selections = {key: select(of, pool, client) for key, pool in view.backends.items()}
+        if random.random() < 0.05:
+            selections.clear()
+        found[family] = Routes(of, selections)
+    return found
+
+
+def strange_service(random: Random, number: int) -> Service:
+    """Draw a service; the number says how it is called."""
+    some = random.choice
+    affinity = some((None, SessionAffinityConfig(), SessionAffinityConfig(ClientIPConfig())))
+    if random.random() < 0.4:
+        affinity = SessionAffinityConfig(ClientIPConfig(some((30, 60, *_NUMBERS))))
+    return Service(
+        metadata=ObjectMeta(
+            name=f"{WORDS[number % len(WORDS)]}{number}",
+            namespace=WORDS[number % 7],
+            creation_timestamp=some((None, "", "2026-01-01T00:00:00Z", "yesterday")),
+            labels=some(({}, {}, {}, {}, {OTHER_PROXY: "mine"}, {HEADLESS: ""})),
+            annotations=some(({}, {SOURCE_RANGES: ",".join(_several(random, _RANGES))})),
+        ),
+        spec=ServiceSpec(
+            ports=tuple(
+                ServicePort(some(WORDS), some(_PROTOCOLS), None, some(_NUMBERS), 0, some(_NUMBERS))
+                for _ in range(random.randrange(4))
+            ),
+            type=some(("", "ClusterIP", "NodePort", "LoadBalancer", "ExternalName", "Strange")),
+            cluster_ip=some(_ADDRESSES),
+            cluster_ips=_several(random, _ADDRESSES),
+            ip_families=some(((), (), ("IPv4",), ("IPv6", "IPv4"), ("IPX",))),
+            external_ips=_several(random, _ADDRESSES),
+            internal_traffic_policy=some((None, *_POLICIES)),
+            external_traffic_policy=some(_POLICIES),
+            session_affinity=some(("", "None", "ClientIP", "ClientIP", "Strange")),
+            session_affinity_config=affinity,
+            load_balancer_source_ranges=_several(random, _RANGES),
+        ),
+        status=ServiceStatus(
+            LoadBalancerStatus(
+                tuple(
+                    LoadBalancerIngress(address, ip_mode=some((None, None, "VIP", "Proxy", "")))
+                    for address in _several(random, _ADDRESSES)
+                )
+            )
+        ),
+    )
+
+
+def _slice(random: Random, of: Service, index: int) -> EndpointSlice:
+    some = random.choice
+    return EndpointSlice(
+        metadata=ObjectMeta(
+            name=f"slice-{index}",
+            namespace=of.metadata.namespace,
+            labels={SERVICE_NAME: of.metadata.name},
+        ),
+        address_type=some(("IPv4", "IPv4", "IPv6", "FQDN")),
+        endpoints=tuple(_endpoint(random) for _ in range(random.randrange(7))),
+        ports=tuple(
+            EndpointPort(port.name, some((port.protocol, None)), some((8080, *_NUMBERS, None)))
+            for port in of.spec.ports
+        ),
+    )
+
+
+def _endpoint(random: Random) -> Endpoint:
+    some = random.choice
+    hints = EndpointHints(some(((), (ForZone("a"),))), some(((), (ForNode("n1"),))))
+    return Endpoint(
+        _several(random, _ADDRESSES),
+        EndpointConditions(some(_FLAGS), some(_FLAGS), some(_FLAGS)),
+        node_name=some((None, "", "n1", "n2", "n2")),
+        hints=some((None, hints)),
+    )
+
+
+def _several(random: Random, choices: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(random.choices(choices, k=random.choice((0, 1, 1, 2, 3))))
