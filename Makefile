@@ -1,15 +1,19 @@
-# One entry for everything: `make demo` shows what Nearwise does, `make test` runs every test.
+# One entry for everything: `make demo` shows what Nearwise does, `make test` runs every test,
+# `sudo make lab` runs a cluster of three zones on this machine.
 PYTHON ?= python3
 VENV := .venv
 UV_VERSION := 0.13.9
 UV := $(VENV)/bin/uv
 READY := $(VENV)/.ready
 
-.PHONY: demo test programs check bench docs clean
+.PHONY: demo lab test programs check bench docs clean
 
 demo: $(READY)
 	@sh examples/demo.sh $(VENV)/bin/nearwise
 	@sh examples/live-demo.sh $(VENV)/bin/nearwise
+
+lab: programs $(READY)
+	@sh examples/lab-demo.sh $(VENV)/bin/nearwise
 
 test: programs $(READY) check
 	$(VENV)/bin/pytest

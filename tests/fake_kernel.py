@@ -31,6 +31,10 @@ class FakeKernel:
 
     # --- what a proxy does ------------------------------------------------------------------
 
+    def check(self, families: Iterable[Family]) -> None:
+        assert list(families)
+        self._may(None)
+
     def read(self, family: Family) -> Ruleset | None:
         self._may(None)
         self.reads.append(family)

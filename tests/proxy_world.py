@@ -49,9 +49,7 @@ def node(zone: str = "a", **meta: Any) -> Node:
     )
 
 
-def service(
-    name: str = "web", ip: str = "10.96.0.1", *ports: ServicePort, **spec: Any
-) -> Service:
+def service(name: str = "web", ip: str = "10.96.0.1", *ports: ServicePort, **spec: Any) -> Service:
     """Make a service of the namespace ``shop``."""
     return Service(
         metadata=ObjectMeta(name=name, namespace="shop"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from random import Random
 from typing import Final
 
@@ -44,16 +45,17 @@ _RANGES: Final = (
     *("fd00::/8", "::/0", "2001:db8::/33", "", "all", "10.0.0.0", "10.0.0.0/33", "10.0.0.0/0x8"),
 )
 _NUMBERS: Final = (80, 443, 1, 65535, 30080, 0, -1, 65536, 2**31 - 1, -(2**31))
-_PROTOCOLS: Final = ("", "TCP", "UDP", "SCTP", "tcp", "DCCP")
+_PROTOCOLS: Final = (*("", "TCP", "UDP", "SCTP") * 4, "tcp", "DCCP")
+_TYPES: Final = ("ClusterIP", "NodePort", "LoadBalancer")
 _POLICIES: Final = ("", "Cluster", "Local", "local")
-_FLAGS: Final = (None, True, False)
+_FLAGS: Final = (None, None, True, True, False)
 
 
 def strange_routes(random: Random, number: int) -> dict[Family, Routes]:
     """Draw a service and slices, and choose for the node n1 in both families."""
     some = random.choice
     of = strange_service(random, number)
-    slices = [_slice(random, of, index) for index in range(random.randrange(3))]
+    slices = [_slice(random, of, index) for index in range(random.randrange(5))]
     client = Client(some(("n1", "n1", "")), some(("a", "", None)))
     found = {}
     for family in Family:
@@ -76,7 +78,7 @@ def strange_service(random: Random, number: int) -> Service:
             name=f"{WORDS[number % len(WORDS)]}{number}",
             namespace=WORDS[number % 7],
             creation_timestamp=some((None, "", "2026-01-01T00:00:00Z", "yesterday")),
-            labels=some(({}, {}, {}, {}, {OTHER_PROXY: "mine"}, {HEADLESS: ""})),
+            labels=some((*[{}] * 18, {OTHER_PROXY: "mine"}, {HEADLESS: ""})),
             annotations=some(({}, {SOURCE_RANGES: ",".join(_several(random, _RANGES))})),
         ),
         spec=ServiceSpec(
@@ -84,11 +86,11 @@ def strange_service(random: Random, number: int) -> Service:
                 ServicePort(some(WORDS), some(_PROTOCOLS), None, some(_NUMBERS), 0, some(_NUMBERS))
                 for _ in range(random.randrange(4))
             ),
-            type=some(("", "ClusterIP", "NodePort", "LoadBalancer", "ExternalName", "Strange")),
-            cluster_ip=some(_ADDRESSES),
-            cluster_ips=_several(random, _ADDRESSES),
+            type=some((*_TYPES, *_TYPES, "", "ExternalName", "Strange")),
+            cluster_ip=_address(random),
+            cluster_ips=_addresses(random),
             ip_families=some(((), (), ("IPv4",), ("IPv6", "IPv4"), ("IPX",))),
-            external_ips=_several(random, _ADDRESSES),
+            external_ips=_addresses(random),
             internal_traffic_policy=some((None, *_POLICIES)),
             external_traffic_policy=some(_POLICIES),
             session_affinity=some(("", "None", "ClientIP", "ClientIP", "Strange")),
@@ -99,7 +101,7 @@ def strange_service(random: Random, number: int) -> Service:
             LoadBalancerStatus(
                 tuple(
                     LoadBalancerIngress(address, ip_mode=some((None, None, "VIP", "Proxy", "")))
-                    for address in _several(random, _ADDRESSES)
+                    for address in _addresses(random)
                 )
             )
         ),
@@ -108,30 +110,47 @@ def strange_service(random: Random, number: int) -> Service:
 
 def _slice(random: Random, of: Service, index: int) -> EndpointSlice:
     some = random.choice
+    family = some(("IPv4", "IPv6")) if random.random() < 0.9 else "FQDN"
     return EndpointSlice(
         metadata=ObjectMeta(
             name=f"slice-{index}",
             namespace=of.metadata.namespace,
             labels={SERVICE_NAME: of.metadata.name},
         ),
-        address_type=some(("IPv4", "IPv4", "IPv6", "FQDN")),
-        endpoints=tuple(_endpoint(random) for _ in range(random.randrange(7))),
+        address_type=family,
+        endpoints=tuple(_endpoint(random, family) for _ in range(random.randrange(7))),
         ports=tuple(
-            EndpointPort(port.name, some((port.protocol, None)), some((8080, *_NUMBERS, None)))
+            EndpointPort(port.name, some((port.protocol, None)), some((_port(random), None)))
             for port in of.spec.ports
         ),
     )
 
 
-def _endpoint(random: Random) -> Endpoint:
+def _endpoint(random: Random, family: str) -> Endpoint:
     some = random.choice
     hints = EndpointHints(some(((), (ForZone("a"),))), some(((), (ForNode("n1"),))))
     return Endpoint(
-        _several(random, _ADDRESSES),
+        (_address(random, 32 if family == "IPv4" else 128), *_addresses(random)[1:]),
         EndpointConditions(some(_FLAGS), some(_FLAGS), some(_FLAGS)),
         node_name=some((None, "", "n1", "n2", "n2")),
         hints=some((None, hints)),
     )
+
+
+def _addresses(random: Random) -> tuple[str, ...]:
+    return tuple(_address(random) for _ in range(random.choice((0, 1, 1, 2, 3))))
+
+
+def _address(random: Random, bits: int = 0) -> str:
+    """Draw an address, of any family unless told which; mostly one that nobody else has."""
+    if random.random() < 0.2:
+        return random.choice(_ADDRESSES)
+    bits = bits or random.choice((32, 128))
+    return str(ip_address(random.getrandbits(bits).to_bytes(bits // 8)))
+
+
+def _port(random: Random) -> int:
+    return random.choice(_NUMBERS) if random.random() < 0.2 else random.randrange(1, 65536)
 
 
 def _several(random: Random, choices: tuple[str, ...]) -> tuple[str, ...]:

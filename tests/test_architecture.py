@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -149,6 +150,14 @@ def ours(name: str) -> str | None:
 
 def test_every_package_has_its_place_in_the_table() -> None:
     assert {module.package for module in MODULES.values()} <= set(MAY_IMPORT)
+
+
+def test_the_page_about_the_parts_says_the_same_as_the_table() -> None:
+    page = (SOURCE.parent.parent / "docs" / "architecture.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", page, flags=re.MULTILINE))
+    assert rows.keys() == {m.package for m in MODULES.values() if m.is_package} - {""}
+    for package in rows.keys() - {"lab", "cli"}:  # which import everything
+        assert set(re.findall(r"`(\w+)`", rows[package])) == MAY_IMPORT[package] - {""}
 
 
 @pytest.mark.parametrize("module", NAMES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ PAGE = (TESTS.parent / "docs" / "field-cases.md").read_text()
 ROWS = dict(re.findall(r"^\| (F\d\d) \| (.+) \|$", PAGE, flags=re.MULTILINE))
 
 
+@cache
 def names_in(path: Path) -> set[str]:
     """Return the names of the tests of a file."""
     return {

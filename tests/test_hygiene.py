@@ -185,12 +185,20 @@ def test_the_readme_in_korean_follows_the_one_in_english() -> None:
     assert re.search("[가-힣]", korean)
 
 
-LINK = re.compile(r"\[[^\]]*\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\[[^\]]*\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
+
+
+def anchors(page: Path) -> set[str]:
+    """Return what the headings of a page are called in links."""
+    headings = re.findall(r"^#+ (.+)$", without_code(page.read_text()), flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
 
 
 @pytest.mark.parametrize(
     "page", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda path: path.name
 )
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
-    targets = LINK.findall(without_code(page.read_text()))
-    assert [target for target in targets if not (page.parent / target).exists()] == []
+    for target, heading in LINK.findall(without_code(page.read_text())):
+        there = page.parent / target if target else page
+        assert there.exists(), target
+        assert not heading or heading in anchors(there), f"{target}#{heading}"

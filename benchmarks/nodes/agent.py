@@ -23,12 +23,10 @@ from nearwise.nft.diff import Transaction
 from nearwise.nft.layout import SERVICES as FRONTENDS
 from nearwise.nft.ruleset import Family
 from nearwise.proxy.addresses import machine_addresses
-from nearwise.proxy.agent import Agent
 from nearwise.proxy.conntrack import KernelFlows
-from nearwise.proxy.followed import Followed
-from nearwise.proxy.health import Health
-from nearwise.proxy.netlink import Netlink
+from nearwise.proxy.netlink import NetlinkKernel
 from nearwise.proxy.node import Options
+from nearwise.proxy.process import Machine, Process
 
 _CHANGES: Final = 300
 _WARMING: Final = 20  # changes that are not counted
@@ -79,7 +77,7 @@ class _Feed:
             yield "MODIFIED", decode(line, EndpointSlice)
 
 
-class _Timed(Netlink):
+class _Timed(NetlinkKernel):
     """A kernel that says when it has taken something."""
 
     def __init__(self) -> None:
@@ -106,19 +104,11 @@ def _changes(shape: Shape) -> Measured:
 
 async def _told(shape: Shape) -> tuple[list[float], float]:
     """Return the seconds that changes took, and what came before them."""
-    feed, kernel, surroundings = _Feed(shape), _Timed(), real_surroundings()
-    followed = Followed(feed, surroundings, HERE.node)
-    agent = Agent(
-        followed,
-        kernel,
-        KernelFlows(),
-        Options(node=HERE.node),
-        surroundings,
-        machine_addresses,
-        Health(surroundings, 60.0),
-    )
+    feed, kernel, stop = _Feed(shape), _Timed(), asyncio.Event()
+    machine = Machine(kernel, KernelFlows(), machine_addresses)
+    process = Process(feed, machine, Options(node=HERE.node), real_surroundings())
     began = time.perf_counter()
-    tasks = [asyncio.create_task(each()) for each in (followed.run, agent.run)]
+    running = asyncio.create_task(process.run(stop))
     first = await kernel.taken.get() - began
     await asyncio.sleep(0.5)
     found = []
@@ -129,9 +119,8 @@ async def _told(shape: Shape) -> tuple[list[float], float]:
         feed.lines.put_nowait(line)
         found.append(await kernel.taken.get() - told)
         await asyncio.sleep(_PAUSE)
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    stop.set()
+    await running
     return found[_WARMING:], first
 
 
@@ -149,12 +138,14 @@ def _lines(shape: Shape) -> Iterator[bytes]:
 
 
 def _memory(shape: Shape) -> Measured:
-    objects: list[Any] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}]
+    objects: list[Any] = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    ]
     objects.append(to_dict(NODE))
     for number in range(shape.services):
         objects += map(to_dict, (shape.service(number), *shape.slices(number)))
     with hosts(1) as (host,), host.entered():
-        kernel = Netlink()
+        kernel = NetlinkKernel()
         with up("--memory", "--no-controllers", objects=objects) as server:
             began = time.perf_counter()
             with proxy(server.kubeconfig, HERE.node) as running:
@@ -169,6 +160,6 @@ def _memory(shape: Shape) -> Measured:
     )
 
 
-def _is_loaded(kernel: Netlink, shape: Shape) -> bool:
+def _is_loaded(kernel: NetlinkKernel, shape: Shape) -> bool:
     found = kernel.read(Family.IPV4)
     return found is not None and len(found.elements[FRONTENDS]) >= shape.services

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import cycle
 from typing import Final
 
@@ -42,17 +42,13 @@ class Maps:
     def __init__(self, host: Host, backend: Callable[[], Kernel], shape: Shape) -> None:
         self._host = host
         self._shape = shape
-        self._services: dict[Key, Service] = {}
-        self._slices: dict[Key, tuple[EndpointSlice, ...]] = {}
-        self._routes = FamilyRoutes(
-            Family.IPV4, self._services.get, lambda key: self._slices.get(key, ()), HERE
-        )
+        self._known = _Known()
+        for number in range(shape.services):
+            self._known.put(shape, number)
+        self._routes = FamilyRoutes(Family.IPV4, self._known, HERE)
         self._compiler = Compiler(Settings(Family.IPV4))
         with host.entered():
             self._kernel = backend()
-        self._flips = cycle((False, True))
-        for number in range(shape.services):
-            self._put(number)
 
     def load(self) -> Spent:
         """Load everything."""
@@ -66,15 +62,13 @@ class Maps:
     def flip(self, repeat: int) -> Spent:
         """Have one endpoint of one service turn unready, and ready again, and so on."""
         key = (NAMESPACE, f"web-{self._shape.services // 2}")
-        first, *others = self._slices[key]
-        endpoint = first.endpoints[0]
-        unready = replace(
-            first, endpoints=(replace(endpoint, conditions=_UNREADY), *first.endpoints[1:])
-        )
+        whole = self._known.slices[key][0]
+        first, *others = whole.endpoints
+        unready = replace(whole, endpoints=(replace(first, conditions=_UNREADY), *others))
+        flips = cycle((unready, whole))
 
         def change() -> Transaction:
-            slice_ = first if next(self._flips) else unready
-            self._slices[key] = (slice_, *others)
+            slice_ = next(flips)
             self._routes.slice_changed(key, slice_.metadata.name, slice_)
             return self._compiler.change(self._routes.take())
 
@@ -85,7 +79,7 @@ class Maps:
         numbers = iter(range(self._shape.services, self._shape.services + repeat))
 
         def change() -> Transaction:
-            self._put(next(numbers))
+            self._routes.service_changed(self._known.put(self._shape, next(numbers)))
             return self._compiler.change(self._routes.take())
 
         return self._apply(change, repeat)
@@ -95,15 +89,36 @@ class Maps:
         with self._host.entered():
             return spent(self._kernel.remove)
 
-    def _put(self, number: int) -> None:
-        service, slices = self._shape.service(number), self._shape.slices(number)
-        key = service.metadata.key
-        self._services[key], self._slices[key] = service, slices
-        self._routes.service_changed(key)
-
     def _apply(self, change: Callable[[], Transaction], repeat: int = 1) -> Spent:
         with self._host.entered():
             return spent(lambda: self._kernel.apply(change()), repeat)
+
+
+class _Known:
+    """What a proxy knows of services and slices."""
+
+    def __init__(self) -> None:
+        self.services: dict[Key, Service] = {}
+        self.slices: dict[Key, tuple[EndpointSlice, ...]] = {}
+
+    def put(self, shape: Shape, number: int) -> Key:
+        """Have one more service, and return what it is called."""
+        service = shape.service(number)
+        key = service.metadata.key
+        self.services[key], self.slices[key] = service, shape.slices(number)
+        return key
+
+    def names(self) -> Iterable[Key]:
+        """Return which services there are."""
+        return self.services
+
+    def service(self, key: Key) -> Service | None:
+        """Return a service."""
+        return self.services.get(key)
+
+    def slices_of(self, service: Key) -> Iterable[EndpointSlice]:
+        """Return the slices of a service."""
+        return self.slices.get(service, ())
 
 
 class Chains:

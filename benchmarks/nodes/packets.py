@@ -18,7 +18,7 @@ from benchmarks.nodes.host import Host, hosts, join
 from benchmarks.nodes.loading import Chains, Maps
 from benchmarks.nodes.services import PORT, Shape, cluster_address, endpoint_address
 from benchmarks.timing import tell
-from nearwise.proxy.netlink import Netlink
+from nearwise.proxy.netlink import NetlinkKernel
 
 _FLOWS = 500  # in a round
 _ROUNDS = 21
@@ -43,8 +43,8 @@ def _measure(many: Shape) -> Measured:
         for number, host in enumerate((few_maps, many_maps, few_chains, bare), 1):
             join(host, far, f"192.168.{number}")
             host.ip(f"route add default via 192.168.{number}.2")
-        Maps(few_maps, Netlink, _FEW).load()
-        Maps(many_maps, Netlink, many).load()
+        Maps(few_maps, NetlinkKernel, _FEW).load()
+        Maps(many_maps, NetlinkKernel, many).load()
         Chains(few_chains, _FEW).load()
         few, much, rival, none = _in_turn(
             (few_maps, _FEW, cluster_address),

@@ -7,10 +7,8 @@ from typing import NamedTuple
 from nearwise.model import (
     Endpoint,
     EndpointConditions,
-    EndpointHints,
     EndpointPort,
     EndpointSlice,
-    ForZone,
     Node,
     ObjectMeta,
     ObjectReference,
@@ -20,12 +18,11 @@ from nearwise.model.core import NodeAddress, NodeStatus, ServicePort, ServiceSpe
 from nearwise.model.wellknown import SERVICE_NAME, ZONE
 from nearwise.routing import Client
 
-
 NAMESPACE = "shop"
 PORT, TARGET = 80, 8080
 
 HERE = Client("node-7", "zone-1")
-"""The node whose rules are made. One endpoint of each service has no hint, so all are used."""
+"""The node whose rules are made. No service has hints, so all endpoints are used."""
 
 NODE = Node(
     api_version="v1",
@@ -74,8 +71,7 @@ class Shape(NamedTuple):
 
     def slices(self, of: int) -> tuple[EndpointSlice, ...]:
         """Make the slices of a service, by its number."""
-        numbers = self.numbers(of)
-        endpoints = [_endpoint(of, each, hinted=each != numbers[0]) for each in numbers]
+        endpoints = [_endpoint(of, each) for each in self.numbers(of)]
         return tuple(
             EndpointSlice(
                 api_version="discovery.k8s.io/v1",
@@ -104,14 +100,12 @@ def endpoint_address(number: int) -> str:
     return f"10.{128 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
 
 
-def _endpoint(of: int, number: int, *, hinted: bool) -> Endpoint:
-    zone = f"zone-{number % _ZONES}"
+def _endpoint(of: int, number: int) -> Endpoint:
     return Endpoint(
         addresses=(endpoint_address(number),),
         conditions=EndpointConditions(True, True, False),
-        hints=EndpointHints(for_zones=(ForZone(zone),)) if hinted else None,
         node_name=f"node-{number % _NODES}",
-        zone=zone,
+        zone=f"zone-{number % _ZONES}",
         target_ref=ObjectReference(
             "Pod", NAMESPACE, f"web-{of}-{number}", f"{number:08x}-1111-2222-3333-44445555"
         ),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import msgspec
+from nearwise.proxy.program import ProgramKernel
 
 from benchmarks.nodes.host import hosts
 from benchmarks.nodes.loading import Chains, Maps
@@ -13,9 +14,7 @@ from benchmarks.nodes.services import Shape
 from benchmarks.nodes.spent import Spent, spent
 from benchmarks.timing import tell
 from nearwise.model.codec import read
-from nearwise.proxy.netlink import Netlink
-from nearwise.proxy.program import Program
-
+from nearwise.proxy.netlink import NetlinkKernel
 
 HEAD: Final = (
     "| rules of a node | ours | in Python | in the kernel | ours, through nft "
@@ -46,7 +45,10 @@ class Row(NamedTuple):
 def rows(shape: Shape, *, rival: bool) -> Iterator[Row]:
     """Do everything with the services of a shape, and yield what it took."""
     with hosts(3) as (by_netlink, by_program, by_chains):
-        netlink, program = Maps(by_netlink, Netlink, shape), Maps(by_program, Program, shape)
+        netlink, program = (
+            Maps(by_netlink, NetlinkKernel, shape),
+            Maps(by_program, ProgramKernel, shape),
+        )
         chains = Chains(by_chains, shape)
         loaded = chains.load() if rival else None
         yield Row(f"{shape}: from nothing", netlink.load(), program.load(), loaded)

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from netns import Namespace, run
 
 from nearwise.nft.diff import Transaction
-from nearwise.nft.text import script
+from nearwise.proxy.netlink import NetlinkKernel
 from proxied_services import PORTS, V4, V6
 
 _KINDS: Final = {"TCP": socket.SOCK_STREAM, "UDP": socket.SOCK_DGRAM}
@@ -45,7 +45,12 @@ class Lab:
     """The hosts. Addresses of pods and clients lead to their hosts."""
 
     def __init__(self, make: Callable[[], Namespace]) -> None:
-        self.node = make()
+        def host() -> Namespace:
+            made = make()
+            made.set("net.ipv6.conf.default.accept_dad", 0)  # else nothing is sent for seconds
+            return made
+
+        self.node = host()
         for key, value in {
             "net.ipv4.ip_forward": 1,
             "net.ipv6.conf.all.forwarding": 1,
@@ -66,15 +71,15 @@ class Lab:
                 self.own.append(f"{place.node}{number}")
         self._cables = 0
         far = self._wire(
-            make(), *[f"{each.far}{number}" for number in (1, 2, 3, 4) for each in (V4, V6)]
+            host(), *[f"{each.far}{number}" for number in (1, 2, 3, 4) for each in (V4, V6)]
         )
         for number in (1, 2, 3):
-            self._wire(make(), *[f"{each.near}{number}" for each in (V4, V6)])
+            self._wire(host(), *[f"{each.near}{number}" for each in (V4, V6)])
         silent = {f"{place.node}2" for place in (V4, V6)}
         self.endpoints = [each for each in self.hosts if each not in silent]
-        self._wire(make(), *[f"{each.near}77" for each in (V4, V6)])
-        self._wire(make(), *[f"{each.far}77" for each in (V4, V6)])
-        self._wire(make(), *[f"{each.outside}9" for each in (V4, V6)])
+        self._wire(host(), *[f"{each.near}77" for each in (V4, V6)])
+        self._wire(host(), *[f"{each.far}77" for each in (V4, V6)])
+        self._wire(host(), *[f"{each.outside}9" for each in (V4, V6)])
         # What is nobody's goes to where it comes to an end: a host that forwards nothing.
         self.node.ip(f"route add default via 172.31.{far}.2")
         self.node.ip(f"-6 route add default via fd00:172:{far}::2")
@@ -110,7 +115,8 @@ class Lab:
 
     def load(self, change: Transaction) -> None:
         """Carry a transaction out in the kernel of the node."""
-        self.node.nft(script(change))
+        with self.node.entered(), closing(NetlinkKernel()) as kernel:
+            kernel.apply(change)
 
     # --- who answers ------------------------------------------------------------------------
 

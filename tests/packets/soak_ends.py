@@ -17,6 +17,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+_IP_PKTINFO = 8  # ip(7); the socket module has no name for it before 3.12
 _PATIENCE = 5.0  # seconds for a connection
 _TRIES = 5  # for a datagram: its answer is lost when its connection is cut off meanwhile
 _PAUSE = 0.002
@@ -28,7 +29,7 @@ def serve(port: int) -> None:
     """Answer until killed."""
     listening = socket.create_server(("", port), backlog=1024)
     datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    datagrams.setsockopt(socket.IPPROTO_IP, socket.IP_PKTINFO, 1)
+    datagrams.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
     datagrams.bind(("", port))
     both = selectors.DefaultSelector()
     for each in (listening, datagrams):
@@ -43,7 +44,7 @@ def serve(port: int) -> None:
             else:
                 question, about, _, client = datagrams.recvmsg(32, 64)
                 asked = about[0][2][8:12]  # ipi_addr of in_pktinfo
-                source = [(socket.IPPROTO_IP, socket.IP_PKTINFO, bytes(4) + asked + bytes(4))]
+                source = [(socket.IPPROTO_IP, _IP_PKTINFO, bytes(4) + asked + bytes(4))]
                 answer = question + b" " + socket.inet_ntoa(asked).encode()
                 datagrams.sendmsg([answer], source, 0, client)
 

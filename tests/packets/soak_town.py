@@ -161,6 +161,19 @@ class Town:
         else:
             yield from self._stranger(self._lot.randrange(_STRANGERS))
 
+    def places(self, *, outside: bool) -> list[str]:
+        """Return where services under test are reached, from outside or from the node itself.
+
+        Where only endpoints on the node answer from outside, the node gets all, which is another
+        matter.
+        """
+        return [
+            place
+            for each in self.tested
+            for place, here in each.places.items()
+            if outside or not here
+        ]
+
     def chosen(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Give the places where services under test are reached, and who may answer there."""
         for each in self.tested:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from netns import Namespace
 
-from nearwise.nft.compile import Compiler
+from nearwise.nft.compile import Routes, compiled
 from nearwise.nft.diff import diff
 from nearwise.nft.listing import listed
 from nearwise.nft.ruleset import TABLE, Family, Ruleset
@@ -18,7 +19,7 @@ from nft_words import V4, V6
 from strange_services import strange_routes
 
 SETTINGS = {Family.IPV4: V4, Family.IPV6: V6}
-SERVICES, CHANGES = 150, 15
+SERVICES, ROUNDS = 150, 6
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -26,29 +27,23 @@ def test_nft_takes_what_is_compiled_from_strange_services(
     host: Callable[[], Namespace], seed: int
 ) -> None:
     random, node = Random(seed), host()
-    compilers = {family: Compiler(SETTINGS[family]) for family in Family}
-    for family, compiler in compilers.items():
-        node.nft(script(diff(None, compiler.ruleset)))
-        assert comparable(listing(node, family)) == comparable(compiler.ruleset)
-    for change in range(CHANGES):
-        numbers = range(SERVICES) if change == 0 else random.sample(range(SERVICES), 10)
-        drawn = [strange_routes(random, number) for number in numbers]
-        gone = {number for number in numbers if random.random() < 0.3}
-        for family, compiler in compilers.items():
-            given = [each[family] for each in drawn]
-            transaction = compiler.change(
-                {
-                    each.service.metadata.key: None if number in gone else each
-                    for number, each in zip(numbers, given, strict=True)
-                }
-            )
-            node.nft(script(transaction))
-            assert comparable(listing(node, family)) == comparable(compiler.ruleset)
-    for family, compiler in compilers.items():
-        everything = [strange_routes(random, number)[family] for number in range(SERVICES)]
-        node.nft(script(compiler.change({each.service.metadata.key: None for each in everything})))
-        afresh = Compiler(SETTINGS[family]).ruleset
-        assert comparable(listing(node, family)) == comparable(afresh)
+    for _ in range(ROUNDS):
+        strange = [strange_routes(random, number) for number in range(SERVICES)]
+        for family, settings in SETTINGS.items():
+            given = {each[family].service.metadata.key: each[family] for each in strange}
+            if family is Family.IPV6:
+                given = {key: without_affinity(each) for key, each in given.items()}
+            ruleset = compiled(settings, given)
+            assert sum(map(len, ruleset.elements.values())) > SERVICES
+            node.nft(script(diff(None, ruleset)))
+            assert comparable(listing(node, family)) == comparable(ruleset)
+
+
+def without_affinity(of: Routes) -> Routes:
+    """nft 1.0.6 has not the registers for what is remembered of an IPv6 client."""
+    replace = msgspec.structs.replace
+    spec = replace(of.service.spec, session_affinity="None")
+    return replace(of, service=replace(of.service, spec=spec))
 
 
 def listing(node: Namespace, family: Family) -> Ruleset:

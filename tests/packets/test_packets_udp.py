@@ -14,9 +14,6 @@ from select import select
 from typing import NamedTuple
 
 import pytest
-from nearwise.proxy.counts import Counts
-from nearwise.proxy.forgetting import Forgetting
-from nearwise.proxy.netlink import NetlinkKernel
 from netns import Namespace, join
 
 from nearwise.model import Endpoint, ObjectMeta, Service
@@ -26,6 +23,9 @@ from nearwise.nft.diff import diff
 from nearwise.nft.layout import Settings
 from nearwise.nft.ruleset import Family
 from nearwise.proxy.conntrack import KernelFlows
+from nearwise.proxy.counts import Counts
+from nearwise.proxy.forgetting import Forgetting
+from nearwise.proxy.netlink import NetlinkKernel
 from proxied_services import routes
 
 CLUSTER = {Family.IPV4: "10.96.0.10", Family.IPV6: "fd00:96::10"}
@@ -105,6 +105,7 @@ class Cluster:
         for each in self.sockets:
             each.close()
         self.flows.close()
+        self.kernel.close()
 
     # --- the service --------------------------------------------------------------------------
 
@@ -363,16 +364,17 @@ def test_pins_to_an_endpoint_that_goes_are_taken_out_and_others_stay(cluster: Cl
 
 
 def test_a_flow_that_took_the_place_of_another_one_is_not_taken_for_it(cluster: Cluster) -> None:
+    """The kernel may give it the same number; but it goes elsewhere."""
     cluster.serve(1)
     sender = cluster.sender(40000)
     assert cluster.reached(sender) == 1
     (first,) = cluster.flows.udp(cluster.family)
-    assert cluster.flows.delete([first]) == 1
-    assert cluster.reached(sender) == 1
+    cluster.serve(2)
+    assert cluster.reached(sender) == 2
     (second,) = cluster.flows.udp(cluster.family)
-    assert second == first._replace(number=second.number)
+    assert (second.client, second.frontend) == (first.client, first.frontend)
 
-    assert cluster.flows.delete([first]) == 0
+    assert cluster.flows.delete([first, second._replace(number=bytes(4))]) == 0
 
     assert cluster.flows.udp(cluster.family) == [second]
 

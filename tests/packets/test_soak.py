@@ -20,7 +20,7 @@ import time
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,12 +41,11 @@ from nearwise.nft.layout import SERVICES as FRONTENDS
 from nearwise.nft.registers import frontend, pack_address
 from nearwise.nft.ruleset import Family, Ruleset
 from nearwise.proxy.addresses import machine_addresses
-from nearwise.proxy.agent import Agent
 from nearwise.proxy.conntrack import KernelFlows
-from nearwise.proxy.followed import Followed
-from nearwise.proxy.health import Health
-from nearwise.proxy.netlink import Netlink
+from nearwise.proxy.netlink import NetlinkKernel
 from nearwise.proxy.node import Options
+from nearwise.proxy.process import Machine, Process
+from nearwise.proxy.programming import Programming
 
 _CHANGES = int(os.environ.get("NEARWISE_SOAK", "4000"))
 _WARM = 0.3  # of the changes, after which memory must not grow any more
@@ -153,12 +152,18 @@ def test_thousands_of_changes_leave_no_trace_and_no_client_behind(
     print(f"seed {seed}, {_CHANGES} changes")
     town, history = Town(random.Random(seed)), History(tmp_path / "history")
     history.note(town)
-    server = pods.start(sys.executable, str(_ENDS), "serve", "8080")
-    assert server.stdout is not None
-    assert server.stdout.readline() == "serving\n"
 
-    with node.entered():
-        files = asyncio.run(_soak(town, history, (node, outside), tmp_path))
+    with (
+        _serving(pods),
+        node.entered(),
+        closing(NetlinkKernel()) as kernel,
+        closing(KernelFlows()) as flows,
+    ):
+        machine = Machine(kernel, flows, machine_addresses)
+        clients = {node: town.places(outside=False), outside: town.places(outside=True)}
+        files = asyncio.run(_soak(machine, town, history, clients, tmp_path))
+        kernel.remove()
+        assert kernel.read(Family.IPV4) is None
 
     noted = history.read()
     for file in files:
@@ -170,37 +175,36 @@ def test_thousands_of_changes_leave_no_trace_and_no_client_behind(
 
 
 async def _soak(
-    town: Town, history: History, clients: tuple[Namespace, ...], folder: Path
+    machine: Machine,
+    town: Town,
+    history: History,
+    clients: Mapping[Namespace, list[str]],
+    folder: Path,
 ) -> list[Path]:
-    feed, kernel, surroundings = Feed(), Netlink(), real_surroundings()
-    followed = Followed(feed, surroundings, NODE)
+    feed, stop = Feed(), asyncio.Event()
     options = Options(node=NODE, pod_networks=(_PODS,))
-    health = Health(surroundings, 60.0)
-    flows = KernelFlows()
-    agent = Agent(followed, kernel, flows, options, surroundings, machine_addresses, health)
+    process = Process(feed, machine, options, real_surroundings())
+    programming = process.programming
     for change in town.begin():
         feed.tell(change)
-    tasks = [asyncio.create_task(each()) for each in (followed.run, agent.run)]
-    await _settled(agent, feed, 1)
-    with _connecting(clients, town, folder) as files:
+    running = asyncio.create_task(process.run(stop))
+    await _settled(programming, feed, 1)
+    with _connecting(clients, folder) as files:
         await _churn(town, history, feed, int(_WARM * _CHANGES))
         before = _resident()
         await _churn(town, history, feed, _CHANGES - int(_WARM * _CHANGES))
-        await _settled(agent, feed, 2)
+        await _settled(programming, feed, 2)
         after = _resident()
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    stop.set()
+    await running
     print(f"{before / 1e6:.1f} MB, then {after / 1e6:.1f} MB")
     assert after - before < _GROWTH
-    tended = agent.tended[Family.IPV4]
-    wanted, found = tended.table.ruleset, kernel.read(Family.IPV4)
+    tended = programming.tended[Family.IPV4]
+    wanted, found = tended.table.ruleset, machine.kernel.read(Family.IPV4)
     assert wanted is not None
     assert diff(found, wanted).is_empty
     assert _by_choice(wanted) == _by_choice(compiled(tended.table.settings, tended.routes.routes))
-    assert not agent.last_failure
-    kernel.remove()
-    assert kernel.read(Family.IPV4) is None
+    assert not programming.last_failure
     return files
 
 
@@ -216,7 +220,7 @@ async def _churn(town: Town, history: History, feed: Feed, changes: int) -> None
             await asyncio.sleep(lot.choice((0.0, 0.002, 0.01)))
 
 
-async def _settled(agent: Agent, feed: Feed, number: int) -> None:
+async def _settled(programming: Programming, feed: Feed, number: int) -> None:
     """Wait until what was told is in the kernel: a last service comes after all others."""
     address = f"10.96.9.{number}"
     spec = ServiceSpec(
@@ -226,12 +230,12 @@ async def _settled(agent: Agent, feed: Feed, number: int) -> None:
     feed.tell(Tell(Service(metadata=meta, spec=spec)))
     packed = frontend(pack_address(address), "TCP", 80)
     async with asyncio.timeout(60):
-        while not _has(agent, packed):
+        while not _has(programming, packed):
             await asyncio.sleep(0.05)
 
 
-def _has(agent: Agent, frontend: bytes) -> bool:
-    tended = agent.tended.get(Family.IPV4)
+def _has(programming: Programming, frontend: bytes) -> bool:
+    tended = programming.tended.get(Family.IPV4)
     if tended is None or tended.table.ruleset is None or not tended.table.certain:
         return False
     return frontend in tended.table.ruleset.elements[FRONTENDS]
@@ -253,13 +257,24 @@ def _wire(node: Namespace, pods: Namespace, outside: Namespace) -> None:
 
 
 @contextmanager
-def _connecting(clients: tuple[Namespace, ...], town: Town, folder: Path) -> Iterator[list[Path]]:
-    """Have clients connect to everything under test meanwhile; gives the files they write."""
-    places = sorted(place for place, _ in town.chosen())
+def _serving(pods: Namespace) -> Iterator[None]:
+    """Have all endpoints answer meanwhile."""
+    with pods.start(sys.executable, str(_ENDS), "serve", "8080") as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == "serving\n"
+        try:
+            yield
+        finally:
+            server.kill()
+
+
+@contextmanager
+def _connecting(clients: Mapping[Namespace, list[str]], folder: Path) -> Iterator[list[Path]]:
+    """Have clients connect to places meanwhile; gives the files they write."""
     files = [folder / each.name for each in clients]
     running = [
         client.start(sys.executable, str(_ENDS), "connect", str(file), *places)
-        for client, file in zip(clients, files, strict=True)
+        for (client, places), file in zip(clients.items(), files, strict=True)
     ]
     try:
         yield files

@@ -64,7 +64,7 @@ def ruleset(
 
 
 def flow(to: bytes, reply_from: bytes, number: int = 1) -> Flow:
-    return Flow(CLIENT, to, reply_from, number.to_bytes(4, "big"))
+    return Flow(CLIENT, to, reply_from, CLIENT, number.to_bytes(4, "big"))
 
 
 def itself(key: bytes) -> bytes:

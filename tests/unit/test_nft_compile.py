@@ -170,7 +170,7 @@ def test_external_policy_local_asks_where_the_client_is() -> None:
         },
         "local-endpoints": {"192.168.1.1:30080/TCP #0": "10.244.1.1:8080"},
         "cluster-addresses": {"10.96.0.1": ""},
-        "own-endpoints": {"10.244.1.1": ""},
+        "own-endpoints": {"10.244.1.1": "", "10.244.2.2": "", "10.244.2.3": ""},
     }
     assert chains(given) == ["local-1", "spread-3"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,10 +23,31 @@ from nearwise.nft.layout import (
 from nearwise.nft.plans import ObjectKey
 from nearwise.nft.registers import pack_drawn
 from nearwise.nft.ruleset import Elements, Goto, Ruleset, Verdict
+from nearwise.routing import Backend
 from nft_words import V4, pod, routes, service
 
 Wanted = dict[ObjectKey, Routes]
 Step = dict[ObjectKey, Routes | None]
+
+
+class History(list[Step]):
+    """Changes one after the other."""
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            f"{key[1]}: {self._said(each)}" for step in self for key, each in step.items()
+        )
+
+    def _said(self, each: Routes | None) -> str:
+        if each is None:
+            return "gone"
+        said = msgspec.json.encode(each.service.spec).decode()
+        return said + "".join(f" {b.address}@{b.node_name}" for b in chosen(each))
+
+
+def chosen(each: Routes) -> list[Backend]:
+    return [backend for selection in each.selections.values() for backend in selection.all]
+
 
 NAMES = ("a", "b", "c", "d")
 _ADDRESSES = tuple(f"10.244.0.{number}" for number in range(1, 9))
@@ -82,9 +104,9 @@ def some_pods(draw: st.DrawFn) -> list[Endpoint]:
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> list[Step]:
+def histories(draw: st.DrawFn) -> History:
     """Draw changes, one or several services at a time; mostly only endpoints change."""
-    steps: list[Step] = []
+    steps = History()
     now: Wanted = {}
     for _ in range(draw(st.integers(1, 8))):
         step: Step = {}
@@ -112,7 +134,7 @@ def after(now: Wanted, step: Step) -> Wanted:
 
 @given(histories())
 @settings(max_examples=150, deadline=None)
-def test_after_every_change_the_table_is_the_one_made_from_nothing(steps: list[Step]) -> None:
+def test_after_every_change_the_table_is_the_one_made_from_nothing(steps: History) -> None:
     compiler = Compiler(V4)
     now: Wanted = {}
     for step in steps:
@@ -126,7 +148,7 @@ def test_after_every_change_the_table_is_the_one_made_from_nothing(steps: list[S
 
 @given(histories())
 @settings(max_examples=150, deadline=None)
-def test_a_change_is_the_smallest_that_leads_there(steps: list[Step]) -> None:
+def test_a_change_is_the_smallest_that_leads_there(steps: History) -> None:
     compiler = Compiler(V4)
     for step in steps:
         before = copied(compiler.ruleset)
@@ -139,7 +161,7 @@ def test_a_change_is_the_smallest_that_leads_there(steps: list[Step]) -> None:
 
 @given(histories())
 @settings(max_examples=150, deadline=None)
-def test_slots_have_no_holes_and_whoever_stays_keeps_its_own(steps: list[Step]) -> None:
+def test_slots_have_no_holes_and_whoever_stays_keeps_its_own(steps: History) -> None:
     compiler = Compiler(V4)
     now: Wanted = {}
     for step in steps:
@@ -156,7 +178,7 @@ def test_slots_have_no_holes_and_whoever_stays_keeps_its_own(steps: list[Step]) 
 
 @given(histories())
 @settings(max_examples=100, deadline=None)
-def test_the_chains_are_those_that_verdicts_go_to(steps: list[Step]) -> None:
+def test_the_chains_are_those_that_verdicts_go_to(steps: History) -> None:
     always = {each.name for each in fixed_chains(V4)} | {"remember"}
     compiler = Compiler(V4)
     for step in steps:
@@ -173,7 +195,7 @@ def test_the_chains_are_those_that_verdicts_go_to(steps: list[Step]) -> None:
 
 @given(histories())
 @settings(max_examples=50, deadline=None)
-def test_the_order_of_services_does_not_matter(steps: list[Step]) -> None:
+def test_the_order_of_services_does_not_matter(steps: History) -> None:
     now: Wanted = {}
     for step in steps:
         now = after(now, step)
@@ -183,7 +205,7 @@ def test_the_order_of_services_does_not_matter(steps: list[Step]) -> None:
 
 @given(histories())
 @settings(max_examples=50, deadline=None)
-def test_slots_are_kept_over_a_restart(steps: list[Step]) -> None:
+def test_slots_are_kept_over_a_restart(steps: History) -> None:
     compiler = Compiler(V4)
     now: Wanted = {}
     for step in steps:
@@ -191,7 +213,11 @@ def test_slots_are_kept_over_a_restart(steps: list[Step]) -> None:
         now = after(now, step)
     again = Compiler(V4, copied(compiler.ruleset))
     again.change(now)
-    assert again.ruleset == compiler.ruleset
+    assert without_order(again.ruleset) == without_order(compiler.ruleset)
+    if not any(
+        why.code == "frontend-contested" for told in again.left_out.values() for why in told
+    ):
+        assert again.ruleset == compiler.ruleset
 
 
 # --- How it is looked at -----------------------------------------------------------------------

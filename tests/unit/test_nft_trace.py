@@ -1,19 +1,12 @@
-"""Following a packet: what rules mean, and that our table does what routing says."""
+"""Following a packet: what statements, rules, chains and hooks mean."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
-from ipaddress import ip_address, ip_network
-from random import Random
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from nearwise.nft.compile import Routes, compiled
-from nearwise.nft.layout import Settings
 from nearwise.nft.registers import endpoint, pack_address, pack_drawn
 from nearwise.nft.ruleset import (
     Chain,
@@ -47,8 +40,6 @@ from nearwise.nft.ruleset import (
     Within,
 )
 from nearwise.nft.trace import End, Memory, Outcome, Packet, Trace, outcomes, trace
-from nearwise.routing import Backend, Fate, Selection
-from proxied_services import V4, V6, Place, random_service
 
 OWN = ("192.0.2.1",)
 PACKET = Packet("10.0.0.1", "10.96.0.1", 80)
@@ -337,15 +328,16 @@ CLIENT = (Field.FIRST_SOURCE, Field.FIRST_PORT)
 PINS = Set("pins", (Field.SOURCE, Field.PORT), Data.ENDPOINT, dynamic=True)
 
 
-def remembering() -> Ruleset:
+def remembering(*, first_look: bool = True) -> Ruleset:
     """Make a table in which a client keeps its endpoint for ten seconds after it was last here."""
     drawn = drawing("10.1.0.1", "10.1.0.2")
+    look: tuple[Rule, ...] = ((Translate(PINS.key, "pins"),),) if first_look else ()
     keep = Remember(CLIENT, (Field.DESTINATION, Field.PORT), "pins", 10)
     chains = {
         **drawn.chains,
         "prerouting": Chain(
             "prerouting",
-            ((Translate(PINS.key, "pins"),), *drawn.chains["prerouting"].rules),
+            (*look, *drawn.chains["prerouting"].rules),
             Hook.PREROUTING,
         ),
         "postrouting": Chain("postrouting", ((keep,),), Hook.POSTROUTING),
@@ -364,6 +356,16 @@ def test_a_client_keeps_its_endpoint_until_it_was_away_for_too_long() -> None:
     assert went == ["10.1.0.1", "10.1.0.1", "10.1.0.1", "10.1.0.2", "10.1.0.2"]
 
 
+def test_what_is_remembered_is_renewed_and_does_not_change() -> None:
+    ruleset = remembering(first_look=False)
+    memory: Memory = {}
+    for now, number in ((0.0, 0), (5.0, 1)):
+        found = trace(ruleset, PACKET, OWN, lambda _, n=number: n, memory=memory, now=now)  # type: ignore[misc]
+        memory = found.memory
+    assert found.outcome.address == "10.1.0.2"
+    assert list(memory.values()) == [(endpoint(pack_address("10.1.0.1"), 8080), 15.0)]
+
+
 def test_another_client_or_port_is_another_memory() -> None:
     ruleset = remembering()
     memory = trace(ruleset, PACKET, OWN, first).memory
@@ -379,163 +381,3 @@ def test_the_memory_handed_in_stays_as_it_is() -> None:
     memory: Memory = {}
     trace(remembering(), PACKET, OWN, first, memory=memory)
     assert memory == {}
-
-
-# --- Our table does what routing says -------------------------------------------------------
-#
-# What should happen is worked out below from services and selections alone, by the rules of
-# Kubernetes' own proxy, and compared with what a packet meets in the compiled table.
-
-Answer = tuple[End, str, int, bool]
-"""How it ends, where, and whether masqueraded."""
-
-
-def wanted(services: list[Routes], settings: Settings, packet: Packet) -> dict[Answer, Fraction]:
-    """Say what should become of a packet."""
-    cluster_addresses = set()
-    for routes in services:
-        service, spec = routes.service, routes.service.spec
-        cluster_addresses.add(spec.cluster_ip)
-        for port in spec.ports:
-            if port.protocol != packet.protocol:
-                continue
-            selection = routes.selections[port.name, port.protocol]
-            target = (packet.destination, packet.port)
-            if target == (spec.cluster_ip, port.port):
-                local = spec.internal_traffic_policy == "Local"
-                marked = settings.masquerade_all or _is_stranger(packet, settings)
-                return _answers(packet, selection, local=local, masquerade=marked)
-            balancers = [
-                each.ip for each in service.status.load_balancer.ingress if each.ip_mode != "Proxy"
-            ]
-            ranges = spec.load_balancer_source_ranges
-            if target in {(each, port.port) for each in balancers} and ranges:
-                source = ip_address(packet.source)
-                if not any(source in ip_network(each) for each in ranges):
-                    return {(End.DROPPED, *target, False): Fraction(1)}
-            external = {(each, port.port) for each in (*spec.external_ips, *balancers)}
-            if port.node_port:
-                external |= {(each, port.node_port) for each in settings.node_port_addresses}
-            if target in external:
-                return _from_outside(packet, selection, settings)
-    refused = packet.destination in cluster_addresses
-    end = End.REJECTED if refused else End.SENT
-    return {(end, packet.destination, packet.port, False): Fraction(1)}
-
-
-def _from_outside(
-    packet: Packet, selection: Selection, settings: Settings
-) -> dict[Answer, Fraction]:
-    """External policy Cluster: to anybody, and back through here. Local: who is inside, too."""
-    if selection.service.spec.external_traffic_policy != "Local":
-        return _answers(packet, selection, local=False, masquerade=True)
-    if not _is_stranger(packet, settings) and settings.pod_networks:
-        return _answers(packet, selection, local=False, masquerade=False)
-    if packet.source in settings.node_addresses:
-        return _answers(packet, selection, local=False, masquerade=True)
-    return _answers(packet, selection, local=True, masquerade=False)
-
-
-def _answers(
-    packet: Packet, selection: Selection, *, local: bool, masquerade: bool
-) -> dict[Answer, Fraction]:
-    """One of those chosen, equally often; who gets itself meets a stranger (hairpin)."""
-    fate = selection.fate(local=local)
-    if fate is not Fate.FORWARD:
-        end = End.REJECTED if fate is Fate.REJECT else End.DROPPED
-        return {(end, packet.destination, packet.port, False): Fraction(1)}
-    chosen = selection.local if local else selection.cluster
-    share = Fraction(1, len(chosen))
-    return {
-        (End.SENT, each.address, each.port, _comes_back(packet, each, masquerade)): share
-        for each in chosen
-    }
-
-
-def _comes_back(packet: Packet, backend: Backend, masquerade: bool) -> bool:
-    """Say whether it is masqueraded: what stays on the node never is, unless it began there.
-
-    A pod that gets itself is, else it would answer itself past this node (hairpin); a program on
-    the node need not be.
-    """
-    if backend.address in (V4.node + "1", V6.node + "1"):
-        return masquerade and packet.from_host
-    return masquerade or backend.address == packet.source
-
-
-def _is_stranger(packet: Packet, settings: Settings) -> bool:
-    """Say whether it comes from outside the pod networks, as far as they are known."""
-    networks = map(ip_network, settings.pod_networks)
-    return bool(settings.pod_networks) and not any(
-        ip_address(packet.source) in network for network in networks
-    )
-
-
-def answers(found: dict[Outcome, Fraction]) -> dict[Answer, Fraction]:
-    """Bring outcomes of a trace into the same form."""
-    return {
-        (each.end, each.address, each.port, each.masqueraded): share
-        for each, share in found.items()
-    }
-
-
-def clients(place: Place) -> dict[str, tuple[str, bool]]:
-    """Return every kind of client: its address, and whether it is on the node itself."""
-    return {
-        "pod on this node": (f"{place.near}1", False),
-        "another pod on this node": (f"{place.near}77", False),
-        "pod elsewhere": (f"{place.far}77", False),
-        "endpoint elsewhere": (f"{place.far}1", False),
-        "this host": (f"{place.node}1", True),
-        "this host by its other address": (f"{place.node}2", True),
-        "outside": (f"{place.outside}9", False),
-        "outside, elsewhere": (f"{place.external}250", False),
-    }
-
-
-def targets(services: list[Routes], settings: Settings) -> Iterator[tuple[str, int, str]]:
-    """Return all that a service answers on, and as much on which it does not."""
-    for routes in services:
-        spec, ingress = routes.service.spec, routes.service.status.load_balancer.ingress
-        addresses = [spec.cluster_ip, *spec.external_ips, *(each.ip for each in ingress)]
-        for port in spec.ports:
-            for protocol in ("TCP", "UDP", "SCTP"):
-                yield from ((address, port.port, protocol) for address in addresses)
-                if port.node_port:
-                    yield from (
-                        (address, port.node_port, protocol) for address in settings.node_addresses
-                    )
-        yield from ((address, 4711, "TCP") for address in addresses)
-
-
-worlds = st.tuples(
-    st.randoms(use_true_random=False),
-    st.sampled_from((V4, V6)),
-    st.booleans(),
-    st.booleans(),
-)
-
-
-@given(worlds)
-def test_every_client_gets_at_every_address_what_routing_chose(
-    drawn: tuple[Random, Place, bool, bool],
-) -> None:
-    random, place, masquerade_all, pods_known = drawn
-    settings = msgspec.structs.replace(
-        place.settings,
-        masquerade_all=masquerade_all,
-        pod_networks=place.settings.pod_networks if pods_known else (),
-    )
-    services = [
-        random_service(random, place, number, ("TCP", "UDP", "SCTP")) for number in range(1, 4)
-    ]
-    ruleset = compiled(settings, {each.service.metadata.key: each for each in services})
-    for client, (source, from_host) in clients(place).items():
-        for address, port, protocol in targets(services, settings):
-            packet = Packet(source, address, port, protocol, from_host, mark=0b10)
-            found = outcomes(ruleset, packet, settings.node_addresses)
-            assert answers(found) == wanted(services, settings, packet), (client, packet)
-            for each in found:
-                stays = each.address in settings.node_addresses
-                ours = 1 << settings.masquerade_bit if stays else 0
-                assert each.end is not End.SENT or each.mark & ~ours == 0b10, (client, packet)

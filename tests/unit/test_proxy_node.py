@@ -103,7 +103,7 @@ def test_a_node_without_a_zone_is_told_once_whatever_services_there_are(
     run(story())
     assert len(caplog.records) < 6
     told = [each.getMessage() for each in caplog.records if "zone" in each.getMessage()]
-    assert told == ["node n1: it has no zone, so none is near to it"]
+    assert told == ["node n1: it has no zone label, so endpoints of no zone are near to it"]
 
 
 # --- a node that is not there ---------------------------------------------------------------------

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nearwise.cli.source import Source, scope
 
 if TYPE_CHECKING:
     from nearwise.insight.world import Key
+
+
+_KINDS: Final = frozenset(["service", "services", "svc"])
 
 
 def reaching(source: Source, names: Iterable[str]) -> Source:
@@ -63,5 +66,8 @@ def _unknown(name: str, in_reach: Iterable[Key], namespace: str | None) -> Excep
     from nearwise.model.suggestion import did_you_mean
 
     names = ["/".join(key) for key in in_reach] + [key[1] for key in in_reach]
+    if name.partition("/")[0] in _KINDS:  # as kubectl takes it
+        hint = did_you_mean(name.partition("/")[2], names)
+        return InputError(f"{name}: in front of a service is its namespace, not a kind", hint=hint)
     where = f" in namespace {namespace}" if namespace is not None and "/" not in name else ""
     return InputError(f"no service is called {name}{where}", hint=did_you_mean(name, names))

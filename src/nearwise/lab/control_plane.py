@@ -69,7 +69,8 @@ async def control_plane(
     InputError for objects that cannot be stored, and when nothing can be.
     """
     api = Api(store, pool=Pool(networks or networks_for(objects, store.read)))
-    chores = [each(store, api) for each in (Kubelets, Collector, Emptier, *beside)]
+    parts: list[Callable[[Store, Api], Chore]] = [Kubelets, Collector, Emptier, *beside]
+    chores = [each(store, api) for each in parts]
     loaded = await load(objects, store, api)
     del objects  # they are stored; as plain values they take several times as much
     try:

@@ -43,10 +43,10 @@ def read(place: Place) -> list[Delay]:
     return [msgspec.json.decode(file.read_bytes(), type=Delay) for file in files]
 
 
-def set_delay(place: Place, plan: Plan, zone: str, other: str, seconds: float) -> str:
+def set_delay(place: Place, plan: Plan, zone: str, other: str, seconds: float) -> Delay | None:
     """Delay what goes between two zones, in place of an earlier delay; 0 ends it.
 
-    Returns how that is done: ``netem`` or ``relay``, empty for not at all.
+    InputError where packets cannot be delayed.
     """
     if zone == other:
         raise InputError(f"zone {zone} has no way to itself", hint="name two zones")
@@ -56,13 +56,13 @@ def set_delay(place: Place, plan: Plan, zone: str, other: str, seconds: float) -
         _end(place, plan, msgspec.json.decode(file.read_bytes(), type=Delay))
         file.unlink()
     if not seconds:
-        return ""
+        return None
     process = 0
     if not _netem(place.lab, plan, zone, other, seconds):
         process = _relay(place.lab, plan, zone, other, seconds)
-    how = RELAY if process else NETEM
-    file.write_bytes(msgspec.json.encode(Delay((zone, other), seconds, how, process)))
-    return how
+    delay = Delay((zone, other), seconds, RELAY if process else NETEM, process)
+    file.write_bytes(msgspec.json.encode(delay))
+    return delay
 
 
 def _netem(lab: str, plan: Plan, zone: str, other: str, seconds: float) -> bool:
@@ -87,23 +87,21 @@ def _relay(lab: str, plan: Plan, zone: str, other: str, seconds: float) -> int:
         for here, there in ((zone, other), (other, zone))
     ]
     words = [word for namespace, device, _ in ends for word in (namespace, device)]
-    process = subprocess.Popen(
+    done = subprocess.run(
         (sys.executable, "-I", "-S", str(_RELAY), *words, str(seconds / 2), home),
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
+        check=False,
         start_new_session=True,
     )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    if process.stdout.readline() != "ready\n":
-        why = process.stderr.read().strip().rpartition("\n")[2]
+    if done.returncode != 0:
+        why = done.stderr.strip().rpartition("\n")[2]
         raise InputError(f"packets cannot be delayed here, neither by netem nor by TUN: {why}")
     for namespace, device, there in ends:
         lines = [f"link set {device} up", *network.through(plan, there, device)]
         namespaces.ip(lines, namespace)
-    return process.pid
+    return int(done.stdout)
 
 
 def _end(place: Place, plan: Plan, delay: Delay) -> None:
@@ -120,11 +118,4 @@ def _end(place: Place, plan: Plan, delay: Delay) -> None:
     if delay.process in namespaces.processes([home])[home]:
         with suppress(ProcessLookupError):
             os.kill(delay.process, signal.SIGKILL)
-        wait(lambda: "a relay" if _is_there(delay.process) else "")
-
-
-def _is_there(process: int) -> bool:
-    """Tell whether a process still has its files; one that nobody has waited for has none."""
-    with suppress(OSError):
-        return bool(os.listdir(f"/proc/{process}/fd"))
-    return False
+        wait(lambda: "a relay" if delay.process in namespaces.processes([home])[home] else "")

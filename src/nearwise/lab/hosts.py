@@ -60,7 +60,8 @@ class Host:
 
         Raises ConnectionError when it has ended instead.
         """
-        waiting = self._begun[pod] = asyncio.get_running_loop().create_future()
+        waiting: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._begun[pod] = waiting
         self.tell(start=pod, **order)
         return await waiting
 
@@ -83,7 +84,7 @@ class Host:
         with log.open("ab") as out:
             self._pods = await asyncio.create_subprocess_exec(
                 *inside,
-                *(sys.executable, "-I", "-S", str(_PODS)),
+                *(sys.executable, "-I", "-S", str(_PODS), inside[-1]),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=out,
@@ -165,6 +166,11 @@ class Hosts:
     def find(self, node: str) -> Host | None:
         """Return a node if it has power."""
         return self._running.get(node)
+
+    @property
+    def powered(self) -> tuple[str, ...]:
+        """The nodes with power."""
+        return tuple(sorted(self._running))
 
     @property
     def proxies(self) -> dict[str, int]:

@@ -81,15 +81,15 @@ class Machine:
         self._chores = chores("machine", self._do)
         self._running: dict[str, _Running] = {}  # by uid, as the next three
         self._past: dict[str, _Past] = {}
-        self._told: dict[str, tuple[object, ...]] = {}
+        self._told: dict[str, reports.Life] = {}
         self._uids: dict[Key, str] = {}  # whose process there is under a name
         self._lost_power: dict[str, float] = {}  # when, by node
         self._numbers: dict[str, int] = {}  # the pod number that each node gave last
         self._unsubscribe = store.subscribe(self._follow)
+        self._tell_facts()
 
     async def run(self) -> None:
         """Work until cancelled."""
-        self._tell_facts()
         try:
             await self._chores.run(_WORKERS)
         finally:
@@ -250,15 +250,17 @@ class Machine:
     async def _tell_pod(self, pod: Pod, running: _Running | None, why_not: str) -> None:
         """Write how a pod is, if that is not written yet."""
         uid, written = pod.metadata.uid, tuple(each.ip for each in pod.status.pod_ips)
-        addresses = running.addresses if running else written
-        process = running.process if running else 0
-        restarts = self._past.get(uid, _Past()).restarts
-        new = (process, restarts, why_not)
-        if self._told.get(uid) == new and (written, pod.ready) == (addresses, not why_not):
+        life = reports.Life(
+            addresses=running.addresses if running else written,
+            host_address=running.host.seat.address(self._hosts.plan.versions[0]) if running else "",
+            process=running.process if running else 0,
+            restarts=self._past.get(uid, _Past()).restarts,
+            why_not_ready=why_not,
+        )
+        if self._told.get(uid) == life and (written, pod.ready) == (life.addresses, not why_not):
             return
-        self._told[uid] = new
-        host = running.host.seat.address(self._hosts.plan.versions[0]) if running else ""
-        status = reports.of_pod(pod, addresses, host, process, restarts, why_not, self._wall())
+        self._told[uid] = life
+        status = reports.of_pod(pod, life, self._wall())
         await self._patch(Address(PODS, pod.metadata.namespace, pod.metadata.name), status)
 
     # --- What they have in common ---------------------------------------------------------
@@ -280,8 +282,9 @@ class Machine:
             await self._api.patch(at, patch, _OPTIONS)
 
     def _tell_facts(self) -> None:
-        plan, proxies = self._hosts.plan, self._hosts.proxies
-        self._place.write(Facts(os.getpid(), plan, proxies, self._with_proxies))
+        hosts = self._hosts
+        facts = Facts(os.getpid(), hosts.plan, hosts.powered, hosts.proxies, self._with_proxies)
+        self._place.write(facts)
 
     def _wall(self) -> str:
         return timestamp(self._api.world.now())

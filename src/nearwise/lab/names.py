@@ -58,7 +58,8 @@ def client(objects: Objects, place: str) -> Client:
     if "/" in place or any(each.metadata.name == place for each in objects.pods):
         found = pod(objects, place)
         return Client(found.spec.node_name, tuple(each.ip for each in found.status.pod_ips))
-    names = [each.metadata.name for each in (*objects.nodes, *objects.pods)]
+    names = [each.metadata.name for each in objects.nodes]
+    names += [each.metadata.name for each in objects.pods]
     raise _unknown("node or pod", place, names)
 
 
@@ -109,9 +110,7 @@ def target(found: Service, port: ServicePort, source: Client, *, ipv6: bool = Fa
     return Target(own, port.port, port.protocol or "TCP", source.source(own))
 
 
-def node_port(
-    found: Service, port: ServicePort, source: Client, address: str
-) -> Target:
+def node_port(found: Service, port: ServicePort, source: Client, address: str) -> Target:
     """Return the port of a service on a node with this address."""
     if not port.node_port:
         hint = "services of type NodePort and LoadBalancer have one"
@@ -134,8 +133,8 @@ def _named(objects: Sequence[T], kind: str, name: str) -> T:
         which = ", ".join("/".join(each.metadata.key) for each in found)
         raise InputError(f"{len(found)} {kind}s are called {name}", hint=f"say which: {which}")
     if not found:
-        keys = ["/".join(each.metadata.key) for each in objects]
-        raise _unknown(kind, name, [*keys, *(each.metadata.name for each in objects)])
+        known = ["/".join(each.metadata.key) for each in objects]
+        raise _unknown(kind, name, [*known, *(each.metadata.name for each in objects)])
     return found[0]
 
 

@@ -3,6 +3,7 @@
 Law: this runs as a program of its own in the namespace of the node, by plain Python without
 anything of ours, so that a hundred pods are there in a moment. Orders are lines of JSON on
 standard input, reports lines of JSON on standard output; when standard input ends, all pods do.
+Its argument is the name of the namespace, for those who look at processes.
 
 Orders name a pod by an ``id``::
 
@@ -23,10 +24,12 @@ import select
 import signal
 import socket
 import sys
+import time
 from typing import Any, Final
 
 _BACKLOG: Final = 512
-_LINGER: Final = 0.2  # seconds in which an ending pod takes in what is on its way
+_LINGER: Final = 0.2  # seconds without a question after which an ending pod is gone
+_LONGEST_LINGER: Final = 1.0
 _FREE_BIND: Final = {socket.AF_INET: (socket.IPPROTO_IP, 15), socket.AF_INET6: (41, 78)}
 _HEAD: Final = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n"
 _LARGEST: Final = 65536
@@ -71,7 +74,8 @@ class _Pod:
     def _finish(self) -> None:
         """Answer whoever is on the way, and leave no connection in the middle of an answer."""
         self._poll.unregister(self._orders)
-        while events := self._poll.poll(_LINGER):
+        until = time.monotonic() + _LONGEST_LINGER
+        while time.monotonic() < until and (events := self._poll.poll(_LINGER)):
             for number, _ in events:
                 self._serve(number)
         for one in self._listeners.values():

@@ -2,18 +2,19 @@
 
 Law: it is in the control namespace of the lab, so that who takes the lab down finds it there. The
 socket for this machine is made before, outside, and handed over open. Orders come as a line of
-JSON on standard input, so that the token is in no argument and no file but the kubeconfig. What it
-is doing goes out as lines on standard output, the last one ``ready``; then only the log is left.
+JSON on standard input, so that the token is in no argument and no file but the kubeconfig. On
+standard output it says who it is, for it goes on as nobody's child, and later ``ready``; then only
+the log is left. Its argument is the name of the lab, for those who look at processes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import socket
 import sys
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -101,8 +102,12 @@ def _say(line: str) -> None:
 def main() -> None:
     """Read the orders, and be the lab."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who started it
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     allow_many_connections()
     orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
+    if os.fork():
+        os._exit(0)
+    _say(str(os.getpid()))
     try:
         network.build(network.control(orders.lab, orders.plan.versions))
         namespaces.enter(namespaces.of_control(orders.lab))

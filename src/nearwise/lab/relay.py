@@ -1,8 +1,9 @@
-"""Holds back what goes between two zones: ``relay.py NAMESPACE DEVICE NAMESPACE DEVICE SECONDS``.
+"""Holds back what goes between two zones: ``relay.py ROUTER DEVICE ROUTER DEVICE SECONDS HOME``.
 
 Law: this runs as a program of its own. It makes a TUN device in the namespace of each of two
 routers; a packet that one of them sends into its device comes out of the other's so many seconds
-later, in order. The devices go with the process. ``ready`` is printed when they are there.
+later, in order. The process is in the namespace HOME, and the devices go with
+it. Its number is printed when they are there; it goes on as nobody's child.
 """
 
 from __future__ import annotations
@@ -58,14 +59,11 @@ class _End:
 
 
 def _run(one: _End, other: _End, delay: float) -> None:
-    poll = select.epoll()
     ends = {one.file: (one, other), other.file: (other, one)}
-    for file in ends:
-        poll.register(file, select.EPOLLIN)
     while True:
         due = [end.held[0][0] for end in (one, other) if end.held]
-        wait = max(0.0, min(due) - time.monotonic()) if due else -1
-        for file, _ in poll.poll(wait):
+        wait = max(0.0, min(due) - time.monotonic()) if due else None
+        for file in select.select(ends, (), (), wait)[0]:  # epoll waits whole milliseconds
             sender, receiver = ends[file]
             sender.take(receiver, delay)
         now = time.monotonic()
@@ -81,14 +79,19 @@ def _enter(namespace: Path) -> None:
             raise OSError(number, os.strerror(number), str(namespace))
 
 
-def main(here: str, device: str, there: str, its_device: str, seconds: str, home: str) -> None:
-    """Make the devices, and hold packets back until killed; ``home`` is where we stay."""
+def main() -> None:
+    """Make the devices, and hold packets back until killed."""
+    here, device, there, its_device, seconds, home = sys.argv[1:]
     one, other = _End(here, device), _End(there, its_device)
     _enter(Path("/run/netns") / home)
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
+    if os.fork():
+        os._exit(0)
+    os.write(sys.stdout.fileno(), b"%d" % os.getpid())
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        os.dup2(nowhere, stream.fileno())  # whoever waits for the number waits no more
     _run(one, other, float(seconds))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

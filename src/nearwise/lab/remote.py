@@ -16,7 +16,7 @@ from nearwise.client.kubeconfig import find_access
 from nearwise.client.tls import tls_context
 from nearwise.lab.state import Place
 from nearwise.model import Status
-from nearwise.model.codec import decode
+from nearwise.model.codec import decode, from_dict
 from nearwise.model.errors import LostError, StatusError
 from nearwise.model.objects import Objects, gather
 from nearwise.model.resources import (
@@ -27,13 +27,14 @@ from nearwise.model.resources import (
     PODS,
     SERVICES,
 )
+from nearwise.model.resources import Resource as Typed
 from nearwise.server.objects.stored import Decoded
 from nearwise.server.resources import RESOURCES, Resource
 
 _TIMEOUT: Final = 10.0  # seconds
 _BY_KIND: Final = {each.kind: each for each in reversed(RESOURCES)}
 _MERGE: Final = "application/merge-patch+json"
-_READ: Final = {
+_READ: Final[dict[str, Typed[Any]]] = {
     "nodes": NODES,
     "namespaces": NAMESPACES,
     "services": SERVICES,
@@ -67,8 +68,7 @@ class Remote:
         """Return everything that decides routing."""
         found = {
             field: tuple(
-                resource.named(each)
-                for each in msgspec.convert(self.list(resource.kind), list[resource.type])
+                resource.named(from_dict(each, resource.type)) for each in self.list(resource.kind)
             )
             for field, resource in _READ.items()
         }
@@ -103,7 +103,7 @@ class Remote:
         """Close the connection; the next request opens another one."""
         self._connection.close()
 
-    def _ask(self, method: str, path: str, body: object = None) -> Any:
+    def _ask(self, method: str, path: str, body: object = None) -> Decoded:
         headers = {**self._headers, "Content-Type": "application/json"}
         if method == "PATCH":
             headers["Content-Type"] = _MERGE
@@ -115,7 +115,8 @@ class Remote:
             raise LostError(f"the process of the lab does not answer: {error}") from None
         if status >= 300:
             raise StatusError(decode(answer, Status))
-        return msgspec.json.decode(answer)
+        obj: Decoded = msgspec.json.decode(answer)
+        return obj
 
     def _once(
         self, method: str, path: str, sent: bytes | None, headers: dict[str, str]

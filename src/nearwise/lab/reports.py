@@ -6,7 +6,7 @@ Law: pure. None means that what is stored says so already.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from nearwise.model import Node, Pod
 
@@ -35,19 +35,25 @@ def of_node(
     return status
 
 
+class Life(NamedTuple):
+    """What a kubelet knows of a pod."""
+
+    addresses: tuple[str, ...]
+    host_address: str
+    process: int
+    """0 when it has none."""
+    restarts: int
+    why_not_ready: str
+    """A reason of one word; empty when it is ready."""
+
+
 def of_pod(
     pod: Pod,
-    addresses: Sequence[str],
-    host_address: str,
-    process: int,
-    restarts: int,
-    why_not_ready: str,
+    life: Life,
     now: str,
 ) -> dict[str, Any]:
-    """Return how a pod is.
-
-    ``process`` is 0 when it has none, and ``why_not_ready`` empty when it is ready.
-    """
+    """Return how a pod is."""
+    addresses, host_address, process, restarts, why_not_ready = life
     ready = str(not why_not_ready)
     status: dict[str, Any] = {
         "phase": "Running" if addresses else "Pending",

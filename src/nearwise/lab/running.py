@@ -32,15 +32,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count as counting
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from nearwise.lab import delays, names, namespaces, proxied, reports, rollout, starting
 from nearwise.lab.addresses import Plan, Seat
+from nearwise.lab.delays import Delay
 from nearwise.lab.marks import POWER, READY
 from nearwise.lab.probe import Answer, Conversation, Target, ask
 from nearwise.lab.remote import Remote
 from nearwise.lab.settling import unsettled
 from nearwise.lab.state import Facts, find
+from nearwise.lab.status import LabStatus, status_of
 from nearwise.lab.topology import node as new_node
 from nearwise.lab.topology import topology
 from nearwise.lab.waiting import PATIENCE, wait
@@ -67,21 +69,28 @@ def lab(
     """
     starting.start(name, topology(objects, dual_stack=dual_stack), proxies=proxies)
     try:
-        it = Lab(name)
-        it.settle()
-        yield it
+        with Lab(name) as it:
+            it.settle()
+            yield it
     finally:
         starting.stop(name)
+
+
+class Route(NamedTuple):
+    """Where connections come from, and where they go."""
+
+    namespace: str
+    target: Target
 
 
 class Traffic:
     """Connections that are opened at a rate, in a thread of their own."""
 
-    def __init__(self, place: str, target: Target, rate: float, timeout: float) -> None:
+    def __init__(self, route: Route, rate: float, timeout: float) -> None:
         self.answers: list[Answer] = []
         """What became of them so far, in order."""
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(place, target, rate, timeout))
+        self._thread = threading.Thread(target=self._run, args=(route, rate, timeout))
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -98,13 +107,13 @@ class Traffic:
         """Those that failed."""
         return [each for each in tuple(self.answers) if each.failure]
 
-    def _run(self, place: str, target: Target, rate: float, timeout: float) -> None:
-        namespaces.enter(place)  # for good: the thread has nothing else to do
+    def _run(self, route: Route, rate: float, timeout: float) -> None:
+        namespaces.enter(route.namespace)  # for good: the thread has nothing else to do
         began = time.monotonic()
         for number in counting():
             if self._stop.wait(max(0.0, began + number / rate - time.monotonic())):
                 return
-            self.answers.append(ask(target, timeout))
+            self.answers.append(ask(route.target, timeout))
 
 
 class Lab:
@@ -115,6 +124,14 @@ class Lab:
         self._place = find(name)
         self.api = Remote(self._place)
         """Its API: ``get``, ``list``, ``create``, ``patch``, ``delete`` plain objects."""
+
+    def __enter__(self) -> Self:
+        """Keep a connection to its API until the block ends."""
+        return self
+
+    def __exit__(self, *_failure: object) -> None:
+        """Close that connection. The lab goes on."""
+        self.api.close()
 
     @property
     def name(self) -> str:
@@ -142,6 +159,13 @@ class Lab:
         """Return everything that decides routing."""
         return self.api.objects()
 
+    def status(self) -> LabStatus:
+        """Return how it is."""
+        objects, facts = self.objects(), self.facts
+        proxies = proxied.states(self.name, objects, facts)
+        latency = delays.read(self._place)
+        return status_of(self._place, objects, facts.plan, proxies=proxies, latency=latency)
+
     def namespace(self, place: str) -> str:
         """Return the network namespace of a place: a node, a pod, ``zone=NAME``, ``outside``.
 
@@ -166,9 +190,12 @@ class Lab:
         The service is ``[NAMESPACE/]NAME[:PORT]``. With ``node_port``, the name of a node, they go
         to the node port there, else to the cluster address.
         """
-        namespace, target = self.route(place, service, node_port=node_port, ipv6=ipv6)
-        with namespaces.entered(namespace):
-            return [ask(target, timeout) for _ in range(count)]
+        return self.ask(self.route(place, service, node_port=node_port, ipv6=ipv6), count, timeout)
+
+    def ask(self, route: Route, count: int = 1, timeout: float = 2.0) -> list[Answer]:
+        """Open connections on a route, one after the other."""
+        with namespaces.entered(route.namespace):
+            return [ask(route.target, timeout) for _ in range(count)]
 
     @contextmanager
     def traffic(
@@ -178,25 +205,22 @@ class Lab:
 
         Each is begun when the one before it is done, so slow answers make them fewer.
         """
-        namespace, target = self.route(place, service)
-        with Traffic(namespace, target, rate, timeout) as traffic:
+        with Traffic(self.route(place, service), rate, timeout) as traffic:
             yield traffic
 
     @contextmanager
     def conversation(self, place: str, service: str) -> Iterator[Conversation]:
         """Keep one connection open, on which ``ask()`` asks once more."""
-        namespace, target = self.route(place, service)
-        with namespaces.entered(namespace):
-            conversation = Conversation(target)
+        route = self.route(place, service)
+        with namespaces.entered(route.namespace):
+            conversation = Conversation(route.target)
         try:
             yield conversation
         finally:
             conversation.close()
 
-    def route(
-        self, place: str, service: str, *, node_port: str = "", ipv6: bool = False
-    ) -> tuple[str, Target]:
-        """Return from which namespace, and to where, connections to a service go."""
+    def route(self, place: str, service: str, *, node_port: str = "", ipv6: bool = False) -> Route:
+        """Return the way of connections from a place to a service."""
         objects = self.objects()
         client = names.client(objects, place)
         found, port = names.service(objects, service)
@@ -206,7 +230,7 @@ class Lab:
             target = names.node_port(found, port, client, address)
         else:
             target = names.target(found, port, client, ipv6=ipv6)
-        return self._namespace(client), target
+        return Route(self._namespace(client), target)
 
     def _namespace(self, client: names.Client) -> str:
         if not client.node:
@@ -295,11 +319,20 @@ class Lab:
         found, _ = names.service(self.objects(), service)
         rollout.roll(self.api, found, max_unavailable, pause, told)
 
-    def latency(self, zone: str, other: str, seconds: float) -> str:
-        """Have packets between two zones take so long there and back; returns how it is done."""
-        objects = self.objects()
-        one, two = names.zone(objects, zone), names.zone(objects, other)
+    def set_latency(self, zone: str, other: str, seconds: float) -> Delay | None:
+        """Have packets between two zones take so long there and back; 0 ends it."""
+        one, two = self._zones(zone, other)
         return delays.set_delay(self._place, self.plan, one, two, seconds)
+
+    def latency(self, zone: str, other: str) -> Delay | None:
+        """Return the delay that was set between two zones."""
+        pair = tuple(sorted(self._zones(zone, other)))
+        return next((each for each in delays.read(self._place) if each.zones == pair), None)
+
+    def _zones(self, *zones: str) -> tuple[str, str]:
+        objects = self.objects()
+        one, two = (names.zone(objects, each) for each in zones)
+        return one, two
 
     def _mark(self, kind: str, obj: Node | Pod, mark: str, value: str | None) -> None:
         change = {"metadata": {"annotations": {mark: value}}}

@@ -12,6 +12,7 @@ from typing import Final
 from nearwise.lab.addresses import Plan
 from nearwise.lab.marks import POWER, READY
 from nearwise.model import Pod
+from nearwise.model.core import PodIP
 from nearwise.model.objects import Objects
 from nearwise.model.selectors import matches
 from nearwise.model.wellknown import SERVICE_NAME
@@ -89,6 +90,6 @@ def _slices(objects: Objects) -> str:
     return ""
 
 
-def _of_families(pod: Pod, families: Iterable[str]) -> Iterable[object]:
+def _of_families(pod: Pod, families: Iterable[str]) -> Iterable[PodIP]:
     versions = [family == "IPv6" for family in families]
     return [ip for ip in pod.status.pod_ips if (":" in ip.ip) in versions]

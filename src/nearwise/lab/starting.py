@@ -62,47 +62,46 @@ def start(
 
 def _start(place: Place, topology: Topology, *, proxies: bool, told: Told) -> str:
     told("starting the control plane")
-    command = [sys.executable, "-P", "-m", "nearwise.lab.process"]
+    command = [sys.executable, "-P", "-m", "nearwise.lab.process", place.lab]
     with listening("127.0.0.1", 0) as doors, place.log("lab").open("wb") as log:
-        door = doors[0].fileno()
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
-            pass_fds=[door],
+            pass_fds=[doors[0].fileno()],
             start_new_session=True,
         )
-        try:
-            said = _instruct(process, place, topology, doors, proxies=proxies)
-        except BaseException:
-            process.kill()
-            raise
+        with process:
+            # It is being imported meanwhile.
+            orders = _orders(place, topology, doors, proxies=proxies)
+            assert process.stdin is not None
+            assert process.stdout is not None
+            with suppress(BrokenPipeError), process.stdin:  # it says below why it has ended
+                process.stdin.write(msgspec.json.encode(orders) + b"\n")
+            lasting = process.stdout.readline().decode().strip()
+            try:
+                said = process.stdout.readline().decode().split(maxsplit=1)
+            except BaseException:
+                os.kill(int(lasting), signal.SIGKILL)
+                raise
     if not said:
-        process.kill()
-        process.wait()
         why = place.log("lab").read_text().strip().rpartition("\n")[2]
-        raise InputError(f"the lab did not start: {why or 'it was ended'}")
+        raise InputError(f"the lab did not start: {why or 'its process was ended'}")
     return said[1].strip() if len(said) > 1 else ""
 
 
-def _instruct(
-    process: subprocess.Popen[bytes],
-    place: Place,
-    topology: Topology,
-    doors: list[socket.socket],
-    *,
-    proxies: bool,
-) -> list[str]:
-    """Tell the process of the lab what to be, and return the words that it says when it is."""
-    # It is being imported meanwhile.
+def _orders(
+    place: Place, topology: Topology, doors: list[socket.socket], *, proxies: bool
+) -> Orders:
+    """Write how to get in, and return what the process of the lab is to be."""
     token = new_token()
     certificates = kept(place.folder / "pki", [API], datetime.now(UTC))
     url = url_of("127.0.0.1", doors)
     write_kubeconfig(place.kubeconfig, url, certificates.authority, token)
     inner = f"https://{API}:{PORT}"
     write_kubeconfig(place.inner_kubeconfig, inner, certificates.authority, token)
-    orders = Orders(
+    return Orders(
         lab=place.lab,
         plan=topology.plan,
         certificate=str(certificates.certificate),
@@ -113,13 +112,6 @@ def _instruct(
         proxies=proxies,
         objects=topology.objects,
     )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    with suppress(BrokenPipeError), process.stdin:  # it says below why it has ended
-        process.stdin.write(msgspec.json.encode(orders) + b"\n")
-    with process.stdout:
-        said = process.stdout.readline().decode().split(maxsplit=1)
-    return said
 
 
 def stop(lab: str) -> bool:

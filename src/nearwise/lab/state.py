@@ -25,6 +25,8 @@ class Facts(msgspec.Struct, frozen=True):
 
     process: int
     plan: Plan
+    powered: tuple[str, ...] = ()
+    """The nodes with power."""
     proxies: dict[str, int] = {}
     """The process of the proxy on each node."""
     with_proxies: bool = True

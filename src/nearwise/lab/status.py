@@ -5,7 +5,7 @@ Law: pure. Where services go is said by the code that the proxies run.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -14,6 +14,7 @@ import msgspec
 from nearwise.lab.addresses import Plan
 from nearwise.lab.delays import Delay
 from nearwise.lab.marks import POWER
+from nearwise.lab.state import Place
 from nearwise.model import EndpointSlice, Node, Pod, Service
 from nearwise.model.objects import Objects
 from nearwise.model.wellknown import SERVICE_NAME, TOPOLOGY_AWARE_HINTS, TOPOLOGY_MODE
@@ -56,7 +57,7 @@ class ServiceStatus(msgspec.Struct, frozen=True, rename="camel"):
     endpoints: int
     ready: int
     hinted: int
-    """How many of the ready ones have hints."""
+    """How many of the ready ones have hints; all these in its first address family."""
     ways: tuple[Way, ...]
     """On its first port, in its first address family."""
 
@@ -83,10 +84,10 @@ class LabStatus(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def status_of(
-    name: str,
-    kubeconfig: str,
+    place: Place,
     objects: Objects,
     plan: Plan,
+    *,
     proxies: Mapping[str, str],
     latency: Sequence[Delay],
 ) -> LabStatus:
@@ -94,8 +95,8 @@ def status_of(
     pods = [each for each in objects.pods if each.spec.node_name]
     zones = {node.metadata.name: node.zone for node in objects.nodes}
     return LabStatus(
-        name=name,
-        kubeconfig=kubeconfig,
+        name=place.lab,
+        kubeconfig=str(place.kubeconfig),
         nodes=tuple(_node(node, plan, pods, proxies) for node in objects.nodes),
         services=_services(objects),
         pods=tuple(_pod(pod, zones) for pod in pods if pod.status.phase not in _OVER),
@@ -103,9 +104,7 @@ def status_of(
     )
 
 
-def _node(
-    node: Node, plan: Plan, pods: Sequence[Pod], proxies: Mapping[str, str]
-) -> NodeStatus:
+def _node(node: Node, plan: Plan, pods: Sequence[Pod], proxies: Mapping[str, str]) -> NodeStatus:
     name = node.metadata.name
     own = [pod for pod in pods if pod.spec.node_name == name and pod.status.phase not in _OVER]
     off = node.metadata.annotations.get(POWER) == "off"
@@ -153,7 +152,13 @@ def _service(
 ) -> ServiceStatus:
     annotations = service.metadata.annotations
     asked = annotations.get(TOPOLOGY_AWARE_HINTS) or annotations.get(TOPOLOGY_MODE)
-    endpoints = [endpoint for each in slices for endpoint in each.endpoints]
+    first = service.spec.ip_families[:1]
+    endpoints = [
+        endpoint
+        for each in slices
+        if not first or each.address_type in first
+        for endpoint in each.endpoints
+    ]
     ready = [endpoint for endpoint in endpoints if endpoint.ready]
     return ServiceStatus(
         name="/".join(service.metadata.key),
@@ -199,14 +204,4 @@ def _ways(objects: Objects) -> dict[tuple[str, str], tuple[Way, ...]]:
 
 
 def _pods_by_address(objects: Objects) -> dict[str, str]:
-    return {
-        address.ip: pod.metadata.name for pod in objects.pods for address in pod.status.pod_ips
-    }
-
-
-def counted(ways: Sequence[Way]) -> Counter[str]:
-    """Return on how many nodes each mode is in force."""
-    return Counter(
-        {mode: sum(len(way.nodes) for way in ways if way.mode == mode) for mode in
-         dict.fromkeys(way.mode for way in ways)}
-    )  # fmt: skip
+    return {address.ip: pod.metadata.name for pod in objects.pods for address in pod.status.pod_ips}

@@ -119,7 +119,12 @@ def node(name: str, zone: str, cpu: str = "4") -> Decoded:
 
 def _service(each: Wanted) -> Decoded:
     ports = [{"name": "http", "port": 80, "targetPort": 8080}]
-    spec: dict[str, Any] = {"selector": {"app": each.name}, "ports": ports, "type": "NodePort"}
+    spec: dict[str, Any] = {
+        "type": "NodePort",
+        "selector": {"app": each.name},
+        "ipFamilyPolicy": "PreferDualStack",
+        "ports": ports,
+    }
     if each.name == "dns":
         spec["type"] = "ClusterIP"
         spec["ports"] = [
@@ -176,7 +181,7 @@ def topology(objects: Iterable[Decoded], *, dual_stack: bool = False) -> Topolog
 def _networks(objects: Sequence[Decoded], plan: Plan) -> tuple[str, ...]:
     """Return where cluster addresses are: where those of a dump are, and else as usual."""
     found = (ip_network(text) for text in networks_for(objects, MemoryStore().read))
-    given = {network.version: str(network) for network in found}
+    given = {int(network.version): str(network) for network in found}
     usual = zip(plan.versions, service_networks(plan.versions), strict=True)
     return tuple(given.get(version, text) for version, text in usual)
 
@@ -184,7 +189,8 @@ def _networks(objects: Sequence[Decoded], plan: Plan) -> tuple[str, ...]:
 def _has_ipv6(obj: Decoded) -> bool:
     addresses = at(obj, "spec", "clusterIPs") or [at(obj, "spec", "clusterIP") or ""]
     families = at(obj, "spec", "ipFamilies") or []
-    return obj["kind"] == "Service" and ("IPv6" in families or any(":" in each for each in addresses))
+    is_6 = "IPv6" in families or any(":" in each for each in addresses)
+    return obj["kind"] == "Service" and is_6
 
 
 # --- New addresses ------------------------------------------------------------------------

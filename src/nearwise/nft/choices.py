@@ -42,8 +42,10 @@ class Flow(NamedTuple):
     """The address, protocol and port that it went to."""
     endpoint: bytes
     """The address and port that answers come from: where it really goes."""
+    returns: bytes = b""
+    """The address and port that answers go to: the client, or this machine if masqueraded."""
     number: bytes = b""
-    """The kernel's own name for it, which no other flow gets."""
+    """The kernel's own number of it."""
 
 
 def choices(ruleset: Ruleset, frontend: bytes) -> set[bytes]:

@@ -20,6 +20,7 @@ import msgspec
 
 from nearwise.model import Reason, Service, reason
 from nearwise.nft.counts import Counts
+from nearwise.nft.addresses import parsed_for
 from nearwise.nft.diff import Transaction, apply
 from nearwise.nft.frontends import Frontend, Kind, frontends, written
 from nearwise.nft.layout import (
@@ -108,16 +109,20 @@ class Compiler:
         self._timeouts = Counts[int]()
         self._cluster_addresses = Counts[bytes]()
         self._own_endpoints = Counts[bytes]()
+        addresses = [parsed_for(settings.family, each) for each in settings.node_addresses]
+        self._this_machine = frozenset([each * 2 for each in addresses if each])
+        """Its addresses as own endpoints: what it sends itself is to be left as it is."""
 
     def change(self, services: Mapping[ObjectKey, Routes | None]) -> Transaction:
         """Take in services that came, changed, or went (None).
 
         Returns what changes in the table; ``ruleset`` has it already.
         """
+        wanted = [(key, *self._planned(key, services[key])) for key in sorted(services)]
+        self._before = None
         claims: dict[bytes, list[Plan]] = {}
-        for key in sorted(services):
+        for key, new, told in wanted:
             old = self._held.pop(key, _NOT_THERE)
-            new, told = self._taken_in(key, services[key], old)
             if new.plans:
                 self._held[key] = new
             if told:
@@ -130,7 +135,6 @@ class Compiler:
                 self._claims(claims, frontend).remove(claim)
             for frontend, claim in new.plans:
                 self._claims(claims, frontend).append(claim)
-        self._before = None
         draft = _Draft()
         concerned = set(services)
         for frontend, claimants in claims.items():
@@ -144,10 +148,8 @@ class Compiler:
 
     # --- One service --------------------------------------------------------------------------
 
-    def _taken_in(
-        self, key: ObjectKey, routes: Routes | None, old: _Held
-    ) -> tuple[_Held, tuple[Reason, ...]]:
-        """Plan all that a service wants."""
+    def _planned(self, key: ObjectKey, routes: Routes | None) -> tuple[_Held, tuple[Reason, ...]]:
+        """Plan all that a service wants; nothing is changed yet."""
         if routes is None:
             return _NOT_THERE, ()
         service, settings = routes.service, self._settings
@@ -155,6 +157,7 @@ class Compiler:
         found, told = frontends(service, settings)
         if not found:
             return _NOT_THERE, told
+        old = self._held.get(key, _NOT_THERE)
         of, why = policies(key, service)
         told += why
         fence = None
@@ -178,12 +181,15 @@ class Compiler:
             planned = known.get((port, kind))
             if planned is None:
                 planned = known[port, kind] = plan(kind, of, on_port)
+                if planned.inside:  # a pod elsewhere may get itself by way of this machine
+                    own |= {each[:width] * 2: None for each in planned.endpoints}
             if fence and kind is Kind.BALANCER:
                 ranges = fence.ranges(frontend.key[:width])
                 planned = msgspec.structs.replace(planned, sources=ranges)
             plans.append((frontend.key, planned))
         addresses = {each.key[:width]: None for each in found if each.kind is Kind.CLUSTER}
-        held = _Held(tuple(plans), tuple(on_ports.values()), tuple(addresses), tuple(own))
+        pods = tuple([each for each in own if each not in self._this_machine])
+        held = _Held(tuple(plans), tuple(on_ports.values()), tuple(addresses), pods)
         return held, told
 
     def _pools_before(

@@ -14,6 +14,7 @@ from nearwise.nft.declarations import Declared, declared, is_anonymous
 from nearwise.nft.decoding import rule_of
 from nearwise.nft.elements import unpacked
 from nearwise.nft.expressions import DATA_VALUE
+from nearwise.nft.layout import AFFINITY
 from nearwise.nft.messages import (
     ACCEPT,
     CHAIN_HOOK,
@@ -42,11 +43,13 @@ from nearwise.nft.ruleset import (
     Unknown,
     Value,
 )
+from nearwise.nft.shapes import shape
 
 Dump = Iterable[bytes]
 """The attributes of everything of a kind, as the kernel tells them."""
 
 _TRIES: Final = 3
+_AFFINITY: Final = shape(AFFINITY)
 _HOOKS: Final = {number: hook for hook, number in HOOKS.items()}
 
 
@@ -86,6 +89,23 @@ def ruleset_of(
         name = text_of(attributes.get(CHAIN_NAME, b""))
         ruleset.chains[name] = _chain(name, attributes, tuple(told.get(name, ())))
     return ruleset
+
+
+def pins_of(told: Dump, family: Family) -> dict[bytes, bytes]:
+    """Read what the kernel remembers of clients; what is not as ours is left out."""
+    found: dict[bytes, bytes] = {}
+    for attributes in _ours(told):
+        try:
+            some = unpacked(_AFFINITY, attributes.get(ELEMENTS_LIST, b""), family)
+        except ValueError:
+            continue
+        found.update((key, value) for key, value in some.items() if isinstance(value, bytes))
+    return found
+
+
+def generation_of(told: bytes) -> int:
+    """Read the number of changes of all tables."""
+    return number_of(unpack(told).get(1, b""))
 
 
 def elements_of(set_: Set, told: Dump, family: Family) -> Elements:

@@ -162,14 +162,14 @@ def expressions(rule: Rule, family: Family, transports: int) -> bytes:
 
 
 def verdict(what: Drop | Jump | Goto) -> bytes:
-    """Write a verdict as data."""
+    """Write a verdict as data, without the flag for nested attributes, as the kernel tells it."""
     match what:
         case Drop():
-            return nest(DATA_VERDICT, pack_number(VERDICT_CODE, DROP))
+            return pack(DATA_VERDICT, pack_number(VERDICT_CODE, DROP))
         case Jump(chain) | Goto(chain):
             code = JUMP if isinstance(what, Jump) else GOTO
             name = pack_text(VERDICT_CHAIN, chain)
-            return nest(DATA_VERDICT, pack_number(VERDICT_CODE, code), name)
+            return pack(DATA_VERDICT, pack_number(VERDICT_CODE, code) + name)
 
 
 def _statement(statement: Statement, family: Family, transports: int) -> list[bytes]:  # noqa: C901

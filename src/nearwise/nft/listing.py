@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from ipaddress import ip_network
 from typing import Final
 
@@ -91,16 +92,19 @@ def listed(text: str, family: Family) -> Ruleset | None:
 
 
 def listed_elements(text: str, set_: Set, family: Family) -> Elements:
-    """Read the elements of what ``nft list map`` prints; those that are strange are left out."""
+    """Read the elements of what ``nft list map`` prints, up to one that is not as ours are."""
     found: Elements = {}
     reader = _reader(set_, family)
     for block in _BLOCK.finditer(text):
-        for key, comment, value in _raw_elements(_split(block.group(3))[1]):
-            try:
-                found.update([reader(key, comment, value)])
-            except ValueError:
-                continue
+        with suppress(ValueError):
+            for each in _raw_elements(_split(block.group(3))[1]):
+                found.update([reader(*each)])
     return found
+
+
+def elements_as_listed(text: str) -> str:
+    """Return the elements of what ``nft list map`` prints, with their times, unread."""
+    return "".join(_split(block.group(3))[1] for block in _BLOCK.finditer(text)).strip()
 
 
 # --- sets -----------------------------------------------------------------------------------
@@ -224,10 +228,17 @@ def _field_reader(field: Field | Draw) -> Callable[[str], bytes]:
     if is_address(field):
         return pack_address
     if is_port(field):
-        return lambda text: pack_port(int(text))
+        return lambda text: pack_port(_number(text, 0xFFFF))
     if isinstance(field, Draw):
-        return lambda text: pack_drawn(int(text))
+        return lambda text: pack_drawn(_number(text, 0xFFFFFFFF))
     return lambda text: bytes((_protocol(text), 0, 0, 0))
+
+
+def _number(text: str, most: int) -> int:
+    number = int(text)
+    if not 0 <= number <= most:
+        raise ValueError(f"not ours: {text}")
+    return number
 
 
 def _protocol(text: str) -> int:

@@ -15,6 +15,7 @@ from nearwise.nft.declarations import declaration, transports
 from nearwise.nft.diff import Transaction
 from nearwise.nft.elements import packed, packed_keys, packed_protocols
 from nearwise.nft.expressions import ANONYMOUS, PROTOCOL_FAMILIES, expressions
+from nearwise.nft.layout import AFFINITY
 from nearwise.nft.ruleset import TABLE, Chain, Family, HasTransport, Hook, Rule
 from nearwise.nft.shapes import shape
 
@@ -51,6 +52,19 @@ def messages(change: Transaction) -> list[Message]:
 def removal(family: Family) -> list[Message]:
     """Return what takes our table away, whether it is there or not."""
     return list(_Writer(family).empty())
+
+
+def unpinning(family: Family, keys: Iterable[bytes]) -> list[Message]:
+    """Return what takes elements out of the map that the kernel fills."""
+    gone = dict.fromkeys(keys)
+    lists = packed_keys(shape(AFFINITY), gone, family)
+    return list(_Writer(family).elements(_DELETE_ELEMENTS, AFFINITY, lists))
+
+
+def refusal(family: Family) -> Message:
+    """Return what no kernel takes: at the end of a batch, nothing of that has any effect."""
+    payload = _OURS + pack_text(CHAIN_NAME, "never")
+    return Message(_DELETE_CHAIN, PROTOCOL_FAMILIES[family], payload, about="chain never")
 
 
 # --- questions ------------------------------------------------------------------------------
@@ -104,6 +118,7 @@ class _Writer:
         self._identities = count(1)
 
     def transaction(self, change: Transaction) -> Iterator[Message]:
+        """Write a transaction in the order of its fields."""
         if change.anew:
             yield from self.empty()
             yield self._table(_NEW_TABLE, _CREATE)
@@ -116,10 +131,10 @@ class _Writer:
             yield from self._rules(chain, is_new=change.anew)
         for name, gone in change.drop.items():
             lists = packed_keys(shape(name, change.sets), gone, self._family)
-            yield from self._elements(_DELETE_ELEMENTS, name, lists)
+            yield from self.elements(_DELETE_ELEMENTS, name, lists)
         for name, came in change.put.items():
             lists = packed(shape(name, change.sets), came, self._family)
-            yield from self._elements(_NEW_ELEMENTS, name, lists)
+            yield from self.elements(_NEW_ELEMENTS, name, lists)
         for name in change.gone_chains:
             yield self._flush(name)
         for name in change.gone_chains:
@@ -168,7 +183,8 @@ class _Writer:
     def _flush(self, chain: str) -> Message:
         return self._message(_DELETE_RULE, pack_text(RULE_CHAIN, chain), f"chain {chain}")
 
-    def _elements(self, kind: int, name: str, lists: Iterable[bytes]) -> Iterator[Message]:
+    def elements(self, kind: int, name: str, lists: Iterable[bytes]) -> Iterator[Message]:
+        """Put lists of elements in a set, or take them out."""
         flags = _CREATE if kind == _NEW_ELEMENTS else 0
         head = pack_text(_ELEMENTS_SET, name)
         for each in lists:

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Final
 
 from nearwise.nft.diff import Transaction, apply
+from nearwise.nft.layout import AFFINITY
 from nearwise.nft.registers import (
     address_of,
     drawn_of,
@@ -75,6 +76,18 @@ def ruleset_text(ruleset: Ruleset) -> str:
 def script(change: Transaction) -> str:
     """Write a transaction for ``nft -f``, which carries it out whole or not at all."""
     return "\n".join(_script(change)) + "\n"
+
+
+def unpinning(family: Family, keys: Iterable[bytes]) -> str:
+    """Write for ``nft -f`` what takes elements out of the map that the kernel fills."""
+    elements = _elements(shape(AFFINITY), family, dict.fromkeys(keys))
+    commands = _many(f"delete element {family} {TABLE} {AFFINITY}", elements)
+    return "".join(f"{command}\n" for command in commands)
+
+
+def as_they_are(family: Family, name: str, elements: str) -> str:
+    """Write for ``nft -f`` what puts elements back that nft has listed."""
+    return f"add element {family} {TABLE} {name} {{ {elements} }}\n" if elements else ""
 
 
 # --- words ----------------------------------------------------------------------------------

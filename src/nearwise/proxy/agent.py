@@ -33,6 +33,7 @@ from nearwise.proxy.told import Told
 from nearwise.routing import Client
 
 _NODE_PATIENCE: Final = 30.0  # seconds for the node to be registered, as kube-proxy gives it
+_NO_ZONE: Final = "it has no zone label, so endpoints of no zone are near to it"
 _LONG_AGO: Final = "1970-01-01T00:00:00Z"
 _LOOKING: Final = 0.02  # the part of the time that looking for changes of others may take
 
@@ -122,19 +123,15 @@ class Agent:
             self._health.is_staying = False
             _log.warning("node %s is gone; its zone and addresses are kept", self.client.node)
             return
+        client = Client(node.metadata.name, node.zone or None)
+        if self._node is None or client != self.client:
+            _log.info("node %s: %s", client.node, f"zone {node.zone}" if node.zone else _NO_ZONE)
+            self.client = client
+            for each in self.programming.tended.values():
+                each.routes.move(client)
         self._node = node
         self._node_there.set()
         self._health.is_staying = is_staying(node)
-        client = Client(node.metadata.name, node.zone or None)
-        if client != self.client:
-            self.client = client
-            _log.info(
-                "node %s: %s",
-                client.node,
-                f"zone {client.zone}" if client.zone else "it has no zone, so none is near to it",
-            )
-            for each in self.programming.tended.values():
-                each.routes.move(client)
         self._settle()
         self._queued()
 

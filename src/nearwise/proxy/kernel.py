@@ -16,6 +16,13 @@ class KernelError(Exception):
 class Kernel(Protocol):
     """The tables of a network namespace. Calls block, and all raise KernelError."""
 
+    def check(self, families: Iterable[Family]) -> None:
+        """Have the kernel try one of everything that is ever written, without effect.
+
+        The error says what is missing.
+        """
+        ...
+
     def read(self, family: Family) -> Ruleset | None:
         """Return our table of a family; None if there is none."""
         ...

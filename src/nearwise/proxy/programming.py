@@ -16,6 +16,7 @@ from nearwise.loops.surroundings import Surroundings
 from nearwise.machinery.cache import ObjectKey
 from nearwise.model import Reason
 from nearwise.model.reasons import Level
+from nearwise.nft.diff import Transaction
 from nearwise.nft.layout import Settings
 from nearwise.nft.ruleset import Family
 from nearwise.proxy.conntrack import Flows
@@ -106,6 +107,8 @@ class Programming:
         begins = not each.table.has_begun
         changes = each.routes.take()
         try:
+            if begins:
+                self._kernel.check((each.family,))
             applied = each.table.sync(changes, each.routes.routes)
         except KernelError as error:
             self._failed(each, str(error))
@@ -118,9 +121,7 @@ class Programming:
         self._succeeded(each, applied)
         for listener in self._listeners:
             listener(each.family, changes)
-        ruleset = each.table.ruleset
-        assert ruleset is not None
-        self._forgetting.after(ruleset, applied.change, each.counts, begins=begins)
+        self._forget(each, applied.change, begins=begins)
         return not applied.change.is_empty
 
     def _repair(self, each: Tended) -> int:
@@ -135,7 +136,14 @@ class Programming:
         each.counts.repairs += 1
         what = "all of it" if change.anew else f"in {change.size} places"
         _log.warning("%s: somebody changed our table; it is put right, %s", each.family.api, what)
+        self._forget(each, change)  # flows may have begun while there were no rules
         return 1
+
+    def _forget(self, each: Tended, change: Transaction, *, begins: bool = False) -> None:
+        """Have forgotten what a transaction has made stale."""
+        ruleset = each.table.ruleset
+        assert ruleset is not None
+        self._forgetting.after(ruleset, change, each.counts, begins=begins)
 
     def _succeeded(self, each: Tended, applied: Applied) -> None:
         if each.succeeded():

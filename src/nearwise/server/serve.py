@@ -87,7 +87,8 @@ async def serving(
         end_streams()
         await running
         for connection in tuple(server.server_state.connections):
-            connection.transport.abort()
+            with suppress(AttributeError):  # Python 3.11.2 has it of a transport closed twice
+                connection.transport.abort()
 
 
 class _Server(Server):

@@ -1,0 +1,78 @@
+"""Labs that break down, are not finished, or cannot be made: nothing of them is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+from lab_commands import ROOT, Commands, lab, outside, traces
+from netns import run
+
+_SMALL = ("--zones", 1, "--nodes", 1, "--service", "web=2")
+
+
+@pytest.fixture
+def it() -> Iterator[Commands]:
+    """Nothing yet; whatever the test leaves is taken away."""
+    commands = Commands(f"c{os.getpid()}")
+    yield commands
+    commands.run("down")
+
+
+def test_a_lab_whose_process_was_killed_is_told_and_taken_away(it: Commands) -> None:
+    before = outside()
+    it.run("up", *_SMALL)
+    os.kill(it.process, signal.SIGKILL)
+    assert "has broken down" in it.run("status", code=2)
+    assert it.run("down") == f"The lab {it.name} is gone.\n"
+    assert traces(it.name) == []
+    assert outside() == before
+    assert it.run("down") == f"There is no lab {it.name}.\n"
+
+
+def test_after_a_crash_of_everything_up_begins_anew(it: Commands) -> None:
+    it.run("up", *_SMALL, "--no-proxies")
+    for name in [f"nw-{it.name}-{each}" for each in ("control", "node-a1", "router-zone-a")]:
+        for process in run("ip", "netns", "pids", name).split():
+            subprocess.run(["kill", "-9", process], check=False)
+    it.run("up", *_SMALL, "--no-proxies")
+    assert it.json("status")["nodes"][0]["readyPods"] == 2
+
+
+def test_what_is_left_without_any_files_is_found_by_its_names(it: Commands) -> None:
+    for namespace in (f"nw-{it.name}-node-x", f"nw-{it.name}-router"):
+        run("ip", "netns", "add", namespace)
+    subprocess.Popen(["ip", "netns", "exec", f"nw-{it.name}-node-x", "sleep", "1000"])
+    assert it.run("down") == f"The lab {it.name} is gone.\n"
+    assert f"nw-{it.name}-" not in run("ip", "netns")
+
+
+def test_a_lab_that_is_interrupted_while_it_starts_leaves_nothing(it: Commands) -> None:
+    command = [sys.executable, "-m", "nearwise", "lab", "up", "--name", it.name]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    until = time.monotonic() + 20
+    while f"nw-{it.name}-node" not in run("ip", "netns"):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert traces(it.name) == []
+
+
+def test_two_labs_beside_each_other_do_not_know_of_each_other(it: Commands) -> None:
+    it.run("up", *_SMALL, "--no-proxies")
+    with lab("d", *_SMALL, "--no-proxies") as other:
+        assert other.json("status")["nodes"][0]["addresses"] == ["10.89.1.1"]
+    assert it.json("status")["nodes"][0]["readyPods"] == 2
+
+
+def test_a_file_without_nodes_is_refused_before_anything_is_made(it: Commands) -> None:
+    refused = it.run("up", "-f", ROOT / "examples" / "shop" / "1-services.yaml", code=2)
+    assert "a lab needs nodes" in refused
+    assert traces(it.name) == []
