@@ -6,6 +6,7 @@ fails when they are not as this would write them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -44,7 +45,7 @@ def _cli() -> str:
         _help(_top()),
     ]
     for name in sorted(cli.commands):
-        parts += [f"## nearwise {name}", _help(_context(name))]
+        parts += [f"## nearwise {name}", _help(_context(name)), *_commands_of(_context(name))]
     parts += [
         "## Exit codes",
         _table(["code", "meaning"], [[str(int(code)), text] for code, text in _EXITS.items()]),
@@ -66,6 +67,15 @@ def _top() -> click.Context:
 def _context(name: str) -> click.Context:
     """Return the context of a command, which imports it."""
     return cli.commands[name].make_context(name, [], _top(), resilient_parsing=True)
+
+
+def _commands_of(context: click.Context) -> Iterator[str]:
+    """Give heading and help of each command inside a command."""
+    if isinstance(context.command, click.Group):
+        for name, command in sorted(context.command.commands.items()):
+            inner = command.make_context(name, [], context, resilient_parsing=True)
+            yield f"### {inner.command_path}"
+            yield _help(inner)
 
 
 def _help(context: click.Context) -> str:

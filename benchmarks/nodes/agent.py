@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from functools import partial
+from itertools import count
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -108,30 +109,31 @@ async def _told(shape: Shape) -> tuple[list[float], float]:
     machine = Machine(kernel, KernelFlows(), machine_addresses)
     process = Process(feed, machine, Options(node=HERE.node), real_surroundings())
     began = time.perf_counter()
-    running = asyncio.create_task(process.run(stop))
-    first = await kernel.taken.get() - began
-    await asyncio.sleep(0.5)
     found = []
-    for line in _lines(shape):
-        while not kernel.taken.empty():
-            kernel.taken.get_nowait()
-        told = time.perf_counter()
-        feed.lines.put_nowait(line)
-        found.append(await kernel.taken.get() - told)
-        await asyncio.sleep(_PAUSE)
-    stop.set()
-    await running
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(process.run(stop))
+        first = await kernel.taken.get() - began
+        await asyncio.sleep(0.5)
+        for line in _lines(shape):
+            while not kernel.taken.empty():
+                kernel.taken.get_nowait()
+            told = time.perf_counter()
+            feed.lines.put_nowait(line)
+            found.append(await kernel.taken.get() - told)
+            await asyncio.sleep(_PAUSE)
+        stop.set()
     return found[_WARMING:], first
 
 
 def _lines(shape: Shape) -> Iterator[bytes]:
     """Have one endpoint after another lose its readiness, and get it back."""
-    unready = EndpointConditions(False, False, False)
+    unready, versions = EndpointConditions(False, False, False), count(2)
     for change in range((_WARMING + _CHANGES) // 2):
         first = shape.slices(change * 7 % shape.services)[0]
         endpoint = replace(first.endpoints[0], conditions=unready)
-        yield encode(replace(first, endpoints=(endpoint, *first.endpoints[1:])))
-        yield encode(first)
+        for each in (replace(first, endpoints=(endpoint, *first.endpoints[1:])), first):
+            version = str(next(versions))
+            yield encode(replace(each, metadata=replace(each.metadata, resource_version=version)))
 
 
 # --- how much memory ----------------------------------------------------------------------

@@ -42,6 +42,7 @@ def serve(shop: Shop, nodes: Nodes, *names: str) -> None:
         shop.await_number(name, 8)
     shop.kubectl("annotate", "service", *names, f"{TOPOLOGY_MODE}=Auto")
     eventually(lambda: [len(set(shop.hints(name).values())) for name in names], [2] * len(names))
+    eventually(lambda: [shop.events(name) for name in names], [[ON]] * len(names))
 
 
 def versions(shop: Shop) -> dict[str, str]:

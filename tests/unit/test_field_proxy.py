@@ -5,10 +5,13 @@ The same cases with packets are in ``tests/packets``.
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -31,6 +34,7 @@ from nearwise.model.core import (
     ServicePort,
     ServiceStatus,
 )
+from nearwise.nft.attributes import Message, pack_number
 from nearwise.nft.choices import Flow
 from nearwise.nft.compile import Compiler, Routes, compiled
 from nearwise.nft.diff import Transaction
@@ -39,8 +43,13 @@ from nearwise.nft.registers import endpoint as packed
 from nearwise.nft.registers import frontend, pack_address
 from nearwise.nft.ruleset import Family
 from nearwise.nft.trace import End, Outcome, Packet, outcomes
+from nearwise.proxy import netlink
 from nearwise.proxy.health import Health
+from nearwise.proxy.kernel import KernelError
 from nearwise.proxy.local import LocalServices
+from nearwise.proxy.netfilter_socket import NetlinkError
+from nearwise.proxy.netlink import NetlinkKernel
+from nearwise.proxy.program import ProgramKernel
 from nearwise.proxy.routes import routes_of
 from nearwise.routing import Client, merge
 from proxy_world import DNS, HTTP, World, endpoint, node, service, settle, slice_of
@@ -94,6 +103,18 @@ def balanced() -> Service:
 
 
 # --- Who is chosen ----------------------------------------------------------------------------
+
+
+def test_f34_hints_are_complete_and_a_node_without_zone_label_uses_all() -> None:
+    slice_ = slice_of(endpoint(1, "a"), endpoint(2, "b"))
+
+    assert reached(routes(service(), slice_, client=Client("n1", None))) == {"1", "2"}
+
+
+def test_f35_internal_policy_local_keeps_to_the_node_whatever_the_hints_say() -> None:
+    slice_ = slice_of(endpoint(1, "b", on="n1"), endpoint(2, "a", on="n2"))
+
+    assert reached(routes(service(internal_traffic_policy="Local"), slice_)) == {"1"}
 
 
 def test_f41_a_node_in_a_zone_without_endpoints_uses_all() -> None:
@@ -265,6 +286,40 @@ def dns_flow(to: str, port: int) -> Flow:
     """Make a flow of a client that keeps asking the service at 10.96.0.53."""
     asked = frontend(pack_address("10.96.0.53"), "UDP", 53)
     return Flow(packed(pack_address(POD), 40000), asked, packed(pack_address(to), port))
+
+
+def test_f62_a_program_that_is_too_old_or_missing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "nft"
+    program.write_text("#!/bin/sh\necho 'nftables v0.9.8 (E.D.S.)'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(KernelError, match=r"nft is version 0\.9\.8, 1\.0\.6 or later is needed"):
+        ProgramKernel()
+    program.unlink()
+    with pytest.raises(KernelError, match="nft is not installed"):
+        ProgramKernel()
+
+
+def test_f62_what_a_kernel_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel without fib: its answer names the first thing that it does not take."""
+
+    class Lacking:
+        def ask(self, _: Message) -> bytes:
+            return pack_number(1, 7)
+
+        def batch(self, _: int, requests: Sequence[Message]) -> None:
+            found = next(each.about for each in requests if "policy-local" in each.about)
+            raise NetlinkError(errno.ENOENT, about=found)
+
+    monkeypatch.setattr(netlink, "NetfilterSocket", Lacking)
+
+    with pytest.raises(KernelError) as caught:
+        NetlinkKernel().check([Family.IPV4])
+    assert "policy-local of table ip nearwise" in str(caught.value)
+    assert "fib" in str(caught.value)
 
 
 def test_f63_a_table_flushed_by_hand_is_noticed_put_back_whole_and_told_once(

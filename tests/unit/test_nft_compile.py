@@ -128,6 +128,11 @@ def test_endpoints_that_are_or_may_be_here_may_call_themselves() -> None:
     assert table(given)["own-endpoints"] == {"10.244.1.1": "", "10.9.9.9": ""}
 
 
+def test_what_this_machine_sends_itself_is_left_as_it_is() -> None:
+    on_the_host = pod("192.168.1.1", "n1")
+    assert "own-endpoints" not in table(routes(service(), on_the_host, ELSEWHERE))
+
+
 # --- From outside -----------------------------------------------------------------------------
 
 
@@ -200,6 +205,14 @@ def test_both_policies_local_draw_from_different_endpoints() -> None:
         "192.168.1.1:30080/TCP #1": "10.244.2.2:8080",
     }
     assert found["local-endpoints"] == {"192.168.1.1:30080/TCP #0": "10.244.1.1:8080"}
+
+
+def test_internal_policy_local_is_nothing_to_clients_outside() -> None:
+    found = table(routes(service(**NODE_PORT, internalTrafficPolicy="Local"), ELSEWHERE))
+    assert found["services"] == {
+        "10.96.0.1:80/TCP": "drop",
+        "192.168.1.1:30080/TCP": "masquerade-1",
+    }
 
 
 def test_terminating_endpoints_are_the_last_resort() -> None:
@@ -289,6 +302,26 @@ def test_source_ranges_that_let_nobody_in_are_told() -> None:
             "no source range of the load balancer is IPv4: nobody is let in by IPv4",
         ]
     }
+
+
+def test_what_is_no_range_is_not_one_of_the_other_family() -> None:
+    of = service(ingress=("198.18.0.1",), loadBalancerSourceRanges=["all"])
+    assert left_out(routes(of, ELSEWHERE)) == {
+        "web": [
+            "spec.loadBalancerSourceRanges[0]: all is no network such as 10.0.0.0/8, so it lets "
+            "nobody in",
+        ]
+    }
+
+
+def test_a_range_more_is_one_range_more() -> None:
+    some, more = (
+        routes(service(ingress=("198.18.0.1",), loadBalancerSourceRanges=ranges), ELSEWHERE)
+        for ranges in (["10.0.0.0/8"], ["10.0.0.0/8", "203.0.113.0/24"])
+    )
+    one = {"198.18.0.1:80/TCP from 203.0.113.0 to 203.0.113.255": ""}
+    assert in_words(changed(some, more)) == ({}, {"allowed": one})
+    assert in_words(changed(more, some)) == ({"allowed": one}, {})
 
 
 # --- Session affinity -------------------------------------------------------------------------
@@ -391,6 +424,10 @@ def test_nobody_usable_here_but_somebody_elsewhere_is_dropped() -> None:
     assert table(routes(of, pod("10.244.1", "n1"), pod("10.244.2")))["services"] == {
         "10.96.0.1:80/TCP": "refuse"
     }
+    leaving = pod("10.244.2.2", ready=False, serving=True, terminating=True)
+    assert table(routes(of, pod("10.244.1", "n1"), leaving))["services"] == {
+        "10.96.0.1:80/TCP": "drop"
+    }
 
 
 def test_an_address_written_in_two_ways_is_one_endpoint() -> None:
@@ -434,6 +471,11 @@ def test_a_cluster_address_goes_before_others() -> None:
 def test_services_of_the_same_age_go_by_their_names() -> None:
     twins = [service(name, externalIPs=["203.0.113.1"]) for name in ("b", "a")]
     assert list(left_out(*[routes(each, ELSEWHERE) for each in twins])) == ["b"]
+
+
+def test_a_service_that_does_not_say_how_old_it_is_counts_as_the_youngest() -> None:
+    ageless = service("ageless", made="", externalIPs=["203.0.113.1"])
+    assert list(left_out(routes(ageless, ELSEWHERE), routes(YOUNG, ELSEWHERE))) == ["ageless"]
 
 
 def test_whoever_claims_a_frontend_gets_it_when_the_winner_goes() -> None:
@@ -548,6 +590,20 @@ def test_nothing_changed_is_nothing_to_do() -> None:
     assert changed(routes(service(), *THREE), routes(service(), *THREE[::-1])).is_empty
 
 
+def test_a_change_is_as_small_among_a_thousand_services() -> None:
+    many = [
+        routes(service(f"s{n}", clusterIP=f"10.97.{n >> 8}.{n & 255}"), ELSEWHERE)
+        for n in range(1000)
+    ]
+    compiler = Compiler(V4)
+    compiler.change(by_key(routes(service(), *THREE), *many))
+    change = compiler.change(by_key(routes(service(), *THREE[1:], pod("10.244.2.9"))))
+    assert in_words(change) == (
+        {"endpoints": {"10.96.0.1:80/TCP #0": "10.244.2.1:8080"}},
+        {"endpoints": {"10.96.0.1:80/TCP #0": "10.244.2.9:8080"}},
+    )
+
+
 def test_what_services_share_goes_with_the_last() -> None:
     compiler = Compiler(V4)
     first = routes(service("a", ports=[{"port": 80}]), ON_NODE)
@@ -574,6 +630,33 @@ def test_who_had_which_slot_in_the_kernel_keeps_it() -> None:
     again = Compiler(V4, before)
     again.change(by_key(given))
     assert again.ruleset == before
+
+
+def test_only_the_first_change_asks_what_the_kernel_has() -> None:
+    given = routes(service(), *THREE)
+    before = compiled(V4, by_key(given))
+    first, second, _ = keys = list(before.elements["endpoints"])
+    before.elements["endpoints"] |= {
+        first: before.elements["endpoints"][second],
+        second: before.elements["endpoints"][first],
+    }
+    for empty_changes, kept in ((0, True), (1, False)):
+        again = Compiler(V4, before)
+        for _ in range(empty_changes):
+            again.change({})
+        again.change(by_key(given))
+        found = again.ruleset.elements["endpoints"]
+        assert ([found[key] for key in keys] == list(before.elements["endpoints"].values())) is kept
+
+
+def test_an_endpoint_that_the_kernel_has_in_two_slots_gets_one() -> None:
+    given = routes(service(), *THREE)
+    before = compiled(V4, by_key(given))
+    endpoints = before.elements["endpoints"]
+    endpoints.update(dict.fromkeys(endpoints, endpoints[min(endpoints)]))
+    again = Compiler(V4, before)
+    again.change(by_key(given))
+    assert words(again.ruleset) == table(given)
 
 
 def test_what_the_kernel_had_is_not_believed() -> None:

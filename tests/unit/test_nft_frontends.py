@@ -81,6 +81,7 @@ TWO_PORTS: list[dict[str, Any]] = [
                     "198.18.0.1",
                     {"ip": "198.18.0.2", "ipMode": "VIP"},
                     {"ip": "198.18.0.3", "ipMode": "Proxy"},
+                    {"ip": "198.18.0.4", "ipMode": "SomethingNew"},
                     {"hostname": "lb.example.com"},
                 ),
             ),
@@ -287,7 +288,7 @@ def test_networks_are_read_as_they_are_written(text: str, network: str) -> None:
 
 NO_NETWORKS = ["", "/", "/8", "10.0.0.0", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/+8"]
 NO_NETWORKS += ["10.0.0.0/255.0.0.0", "10.0.0.0/8/8", "fd00::/129", "fd00::1%1/64", "10.0.0/8"]
-NO_NETWORKS += ["::ffff:10.0.0.0/104", f"10.0.0.0/{'1' * 5000}"]
+NO_NETWORKS += ["::ffff:10.0.0.0/104", "::ffff:10.0.0.0/8", f"10.0.0.0/{'1' * 5000}"]
 
 
 @pytest.mark.parametrize("text", NO_NETWORKS)

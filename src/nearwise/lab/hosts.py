@@ -71,12 +71,15 @@ class Host:
         with suppress(ConnectionError):  # then all of them are about to end
             self._pods.stdin.write(msgspec.json.encode(order) + b"\n")
 
-    async def stop(self, lab: str) -> None:
-        """End everything on it at once."""
+    async def stop(self) -> None:
+        """End at once what was started on it; whoever else looks in there is left alone."""
         for task in self._tasks:
             task.cancel()
         await asyncio.wait(self._tasks)
-        kill(namespaces.processes([namespaces.of_node(lab, self.name)]))
+        pods = [each.result() for each in self._begun.values() if each.done()]
+        for process in filter(None, (self._pods.pid, self.proxy, *pods)):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         for pod in list(self._begun):
             self._lose(pod)
 
@@ -200,7 +203,7 @@ class Hosts:
             return
         commands = network.unplugged(self._place.lab, self.plan, node)
         await asyncio.to_thread(network.build, commands)
-        await host.stop(self._place.lab)
+        await host.stop()
         self._changed()
 
     async def remove(self, node: str) -> None:
@@ -222,11 +225,3 @@ class Hosts:
             await asyncio.to_thread(network.build, network.zone(lab, self.plan, seat.zone))
         self.plan.nodes[node] = seat
         await asyncio.to_thread(network.build, network.node(lab, self.plan, node))
-
-
-def kill(inside: dict[str, list[int]]) -> None:
-    """End processes at once."""
-    for processes in inside.values():
-        for process in processes:
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)

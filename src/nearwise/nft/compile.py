@@ -19,8 +19,8 @@ from typing import Final
 import msgspec
 
 from nearwise.model import Reason, Service, reason
-from nearwise.nft.counts import Counts
 from nearwise.nft.addresses import parsed_for
+from nearwise.nft.counts import Counts
 from nearwise.nft.diff import Transaction, apply
 from nearwise.nft.frontends import Frontend, Kind, frontends, written
 from nearwise.nft.layout import (

@@ -67,7 +67,7 @@ def pools(
     local: Slots = ()
     if selection.local:
         values, usable, broken_here = _packed(selection.local, family)
-        own = {**own, **_own(values, usable, node)}
+        own |= _own(values, usable, node)
         local = kept(before.local, values)
         broken = {*broken, *broken_here}
     if not broken:
@@ -126,8 +126,7 @@ def _packed(
     try:
         if family is Family.IPV4:  # no call for each: this goes through all endpoints of a cluster
             values = [
-                bytes(map(_octet, each.address.split("."))) + _ports[each.port]
-                for each in backends
+                bytes(map(_octet, each.address.split("."))) + _ports[each.port] for each in backends
             ]
         else:
             values = [(parsed(each.address) or b"") + _ports[each.port] for each in backends]

@@ -19,6 +19,7 @@ from nearwise.model.wellknown import LAST_CHANGE_TRIGGER_TIME, SERVICE_NAME, ZON
 T = TypeVar("T", bound=Hashable)
 
 _MOST_SHARED: Final = 10_000
+_NONE: Final[dict[str, str]] = {}
 
 
 class Trimmer:
@@ -27,37 +28,48 @@ class Trimmer:
     def __init__(self) -> None:
         # When it is full it is begun anew: what is in use then is only shared no further.
         self._shared: dict[Hashable, Hashable] = {}
+        self._triggers: dict[str, dict[str, str]] = {}
 
     def service(self, service: Service) -> Service:
         """Return a service without its selector, and without what others wrote on it."""
-        spec = service.spec
+        spec, once = service.spec, self._once
+        first = spec.cluster_ip
         return Service(
             metadata=replace(
                 self._meta(service.metadata),
-                creation_timestamp=service.metadata.creation_timestamp,
+                creation_timestamp=once(service.metadata.creation_timestamp),
             ),
             spec=replace(
                 spec,
-                ports=self._once(spec.ports),
+                ports=once(spec.ports),
                 selector={},
+                # The first of clusterIPs is clusterIP (core/v1): one text for both.
+                cluster_ips=tuple([first if each == first else each for each in spec.cluster_ips]),
+                type=once(spec.type),
+                session_affinity=once(spec.session_affinity),
+                session_affinity_config=once(spec.session_affinity_config),
                 load_balancer_ip="",
-                ip_families=self._once(spec.ip_families),
-                session_affinity_config=self._once(spec.session_affinity_config),
+                external_traffic_policy=once(spec.external_traffic_policy),
+                internal_traffic_policy=once(spec.internal_traffic_policy),
+                ip_families=once(spec.ip_families),
+                ip_family_policy=None,
+                traffic_distribution=once(spec.traffic_distribution),
             ),
-            status=replace(service.status, conditions=()),
+            status=once(replace(service.status, conditions=())),
         )
 
     def slice(self, slice_: EndpointSlice) -> EndpointSlice:
         """Return a slice with what a connection can be sent to, and when it last changed."""
         meta, once = slice_.metadata, self._once
-        labels, annotations = meta.labels, meta.annotations
+        service, trigger = (
+            meta.labels.get(SERVICE_NAME),
+            meta.annotations.get(LAST_CHANGE_TRIGGER_TIME),
+        )
         return EndpointSlice(
             metadata=replace(
                 self._meta(meta),
-                labels={SERVICE_NAME: labels[SERVICE_NAME]} if SERVICE_NAME in labels else {},
-                annotations={LAST_CHANGE_TRIGGER_TIME: annotations[LAST_CHANGE_TRIGGER_TIME]}
-                if LAST_CHANGE_TRIGGER_TIME in annotations
-                else {},
+                labels={} if service is None else {SERVICE_NAME: service},
+                annotations=self._triggered(trigger),
             ),
             address_type=once(slice_.address_type),
             endpoints=tuple([self._endpoint(each) for each in slice_.endpoints]),
@@ -85,6 +97,17 @@ class Trimmer:
             uid=meta.uid,
             resource_version=meta.resource_version,
         )
+
+    def _triggered(self, trigger: str | None) -> dict[str, str]:
+        """Return annotations that say when a change began; alike for all slices of a moment."""
+        if trigger is None:
+            return _NONE
+        known = self._triggers.get(trigger)
+        if known is None:
+            if len(self._triggers) >= _MOST_SHARED:
+                self._triggers.clear()
+            known = self._triggers[trigger] = {LAST_CHANGE_TRIGGER_TIME: trigger}
+        return known
 
     def _endpoint(self, endpoint: Endpoint) -> Endpoint:
         """Keep its first address, which is the only one that is used, and where it is."""
