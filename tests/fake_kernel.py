@@ -6,7 +6,7 @@ was. Tests act on it as other programs do (``flush``, ``meddle``), and have it r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 
 from nearwise.nft.choices import Flow
 from nearwise.nft.diff import Transaction, apply
@@ -66,7 +66,7 @@ class FakeKernel:
         self._may(None)
         return dict(self.pinned[family])
 
-    def unpin(self, family: Family, keys: Collection[bytes]) -> None:
+    def unpin(self, family: Family, keys: Iterable[bytes]) -> None:
         self._may(None)
         for key in keys:
             del self.pinned[family][key]

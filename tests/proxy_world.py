@@ -109,7 +109,7 @@ class World:
         self.cluster.put(*things)
         self.kernel = FakeKernel(now)
         self.flows = flows or FakeFlows()
-        self.addresses = MACHINE
+        self.addresses: tuple[str, ...] = MACHINE
         self.process: Process
 
     @asynccontextmanager

@@ -164,4 +164,4 @@ def _memory(shape: Shape) -> Measured:
 
 def _is_loaded(kernel: NetlinkKernel, shape: Shape) -> bool:
     found = kernel.read(Family.IPV4)
-    return found is not None and len(found.elements[FRONTENDS]) >= shape.services
+    return found is not None and len(found.elements.get(FRONTENDS, ())) >= shape.services

@@ -46,19 +46,21 @@ def _measure(many: Shape) -> Measured:
         Maps(few_maps, NetlinkKernel, _FEW).load()
         Maps(many_maps, NetlinkKernel, many).load()
         Chains(few_chains, _FEW).load()
-        few, much, rival, none = _in_turn(
+        few, much, all_of_them, rival, none = _in_turn(
             (few_maps, _FEW, cluster_address),
+            (many_maps, _FEW, cluster_address),
             (many_maps, many, cluster_address),
             (few_chains, _FEW, cluster_address),
             (bare, _FEW, endpoint_address),
         )
     return Measured(
-        f"{_told(few)}; {_told(much)}",
+        f"{_told(few)}; {_told(much)}; {_told(all_of_them)} when all of them are used",
         f"chains with {_FEW.services}: {_told(rival)}; no rules: {_told(none)}",
     )
 
 
 def _in_turn(*targets: tuple[Host, Shape, Callable[[int], str]]) -> list[_Sent]:
+    """Send from each host to addresses of the services of a shape; return the medians."""
     rounds: list[list[_Sent]] = [[] for _ in targets]
     for number in range(_ROUNDS):
         for (host, shape, address), found in zip(targets, rounds, strict=True):

@@ -22,7 +22,7 @@ HEAD: Final = (
 )
 
 _CHANGES: Final = 200
-_THROUGH_NFT: Final = 5
+_THROUGH_NFT: Final = 2
 
 
 class Row(NamedTuple):

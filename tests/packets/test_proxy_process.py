@@ -1,4 +1,4 @@
-"""The proxy as a process on a host of its own: a real API server, a real kernel, real connections."""
+"""The proxy as a process on a host of its own: real API server, real kernel, real connections."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from fake_kernel import FakeKernel
 from nearwise.model import EndpointPort, Status
+from nearwise.nft.compile import Compiler
 from nearwise.nft.diff import Transaction
 from nearwise.nft.layout import ENDPOINTS
 from nearwise.nft.ruleset import Family
@@ -309,8 +310,6 @@ def test_a_kernel_that_takes_nothing_from_the_start_ends_the_process() -> None:
 def test_a_mistake_of_ours_is_recovered_from(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from nearwise.nft.compile import Compiler
-
     async def story() -> None:
         world = shop(1)
         async with world.running():

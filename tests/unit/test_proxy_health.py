@@ -1,4 +1,4 @@
-"""Health of a proxy, its node and its services: what load balancers are told, and on which ports."""
+"""Health of a proxy, its node and its services: what load balancers are told, and where."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from nearwise.loops.serving import Readable
+from nearwise.model.core import ServicePort
 from nearwise.nft.compile import Routes
 from nearwise.nft.ruleset import Family
 from nearwise.proxy import health_ports as module
@@ -21,7 +22,6 @@ from nearwise.proxy.local import LocalServices, local_endpoints
 from nearwise.proxy.routes import routes_of
 from nearwise.routing import Client, merge
 from proxy_world import HTTP, World, endpoint, node, service, settle, slice_of
-from nearwise.model.core import ServicePort
 from simulation.model_cluster import surroundings
 from virtual_time import run
 

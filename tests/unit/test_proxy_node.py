@@ -1,4 +1,4 @@
-"""The place of a proxy: its node's zone and addresses, when they change, and machines that are no node."""
+"""The place of a proxy: zone and addresses of its node, as they change, and no node at all."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from nearwise.model import Node
 from nearwise.model.core import NodeAddress, NodeStatus, ServicePort, Taint
-from nearwise.nft.registers import address_of, port_of
 from nearwise.nft.layout import SERVICES
+from nearwise.nft.registers import address_of, port_of
 from nearwise.nft.ruleset import Family
 from nearwise.proxy.node import (
     Options,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from random import Random
 
 from nearwise.model import (
+    EndpointPort,
     EndpointSlice,
     Node,
     ObjectMeta,
@@ -69,9 +70,7 @@ def test_trimmed_objects_compile_to_the_same_table(seed: int) -> None:
     assert compiled(V4.settings, trimmed) == compiled(V4.settings, whole)
 
 
-def _port(of: Service):  # type: ignore[no-untyped-def]
-    from nearwise.model import EndpointPort
-
+def _port(of: Service) -> EndpointPort:
     first = of.spec.ports[0]
     return EndpointPort(first.name, first.protocol, 8080)
 
@@ -101,7 +100,7 @@ def test_of_a_service_what_selects_pods_goes_and_what_leads_to_it_stays() -> Non
     )
     kept = Trimmer().service(replace(made, spec=replace(made.spec, selector={"app": "web"})))
     assert kept.spec == replace(made.spec, selector={})
-    assert kept.metadata == replace(made.metadata, annotations={}, labels={})
+    assert kept.metadata == replace(made.metadata, uid="", annotations={}, labels={})
 
 
 def test_of_a_node_its_zone_its_addresses_and_its_end_stay() -> None:

@@ -45,11 +45,11 @@ def print_explanation(found: Explanation, *, wide: bool) -> None:
     findings = [*(why for part in found.parts for why in part.findings), *found.findings]
     told = {why.text for part in found.parts for why in part.headline}
     told |= {why.text for why in findings}
-    _print_why((label, why) for label, why in _why(found) if why.text not in told)
+    print_why((label, why) for label, why in _why(found) if why.text not in told)
     if findings:
         print_line()
         print_line(Painted("FINDINGS", Colour.BOLD))
-        print_reasons(sorted(findings, key=_severity), wide=wide)
+        print_reasons(sorted(findings, key=severity), wide=wide)
 
 
 def print_answer(found: Explanation, *, wide: bool) -> None:
@@ -100,7 +100,7 @@ def _print_part(part: Part, *, wide: bool) -> None:
     print_line()
     _print_assumption(part)
     for why in part.notes:
-        _print_wrapped(_sentence(why), Colour.DIM)
+        print_wrapped(_sentence(why), Colour.DIM)
     if part.traffic is not Traffic.DNS:
         print_line()
         _print_groups(part, wide=wide)
@@ -113,30 +113,30 @@ def _print_headline(part: Part, *, wide: bool) -> None:
         _TRAFFIC[part.traffic],
         f"as {part.profile} does it" if part.profile else "",
     ]
-    _print_wrapped("   ".join(filter(None, words)), Colour.DIM)
+    print_wrapped("   ".join(filter(None, words)), Colour.DIM)
     for _, group in groupby(part.headline, key=lambda why: why.code):
         alike = list(group)
         shown = alike if wide else alike[:_ALIKE]
         for why in shown:
-            _print_wrapped(_sentence(why), COLOURS.get(why.level, Colour.GREEN))
+            print_wrapped(_sentence(why), COLOURS.get(why.level, Colour.GREEN))
         if more := len(alike) - len(shown):
             print_line(Painted(f"and {more} more like these (-o wide)", Colour.DIM), indent=2)
 
 
 def _print_assumption(part: Part) -> None:
-    _print_wrapped(f"Assumed traffic: {part.clients.text}.", Colour.DIM)
+    print_wrapped(f"Assumed traffic: {part.clients.text}.", Colour.DIM)
 
 
 def _print_endpoints(rows: Sequence[Row], *, wide: bool) -> None:
     """Print who gets how much, the most first."""
     ordered = sorted(
-        rows, key=lambda row: (row.state != State.READY, -round(row.share, 9), _natural(row.name))
+        rows, key=lambda row: (row.state != State.READY, -round(row.share, 9), natural(row.name))
     )
     shown = ordered if wide else ordered[:_ROWS]
     most = max(row.share for row in rows)
     columns: dict[str, list[Text]] = {
         "ENDPOINT": [row.name for row in shown],
-        "SHARE": [f"{_percent(row.share)} {_bar(row.share / (most or 1.0))}" for row in shown],
+        "SHARE": [f"{percent(row.share)} {_bar(row.share / (most or 1.0))}" for row in shown],
         "ZONE": [row.zone or "-" for row in shown],
         "NODE": [row.node or "-" for row in shown],
     }
@@ -160,7 +160,7 @@ def _print_groups(part: Part, *, wide: bool) -> None:
     table: list[list[Text]] = []
     for groups in _together(part.groups, wide=wide):
         group = groups[0]
-        names = _shortened(sorted(group.endpoints, key=_natural), wide=wide)
+        names = _shortened(sorted(group.endpoints, key=natural), wide=wide)
         if not group.endpoints:
             names = "nobody"
         elif len(groups) > 1:
@@ -168,7 +168,7 @@ def _print_groups(part: Part, *, wide: bool) -> None:
         elif len(group.endpoints) == everybody > 1:
             names = f"all {everybody}"
         pods = [pod for each in groups for pod in each.pods]
-        traffic = _percent(sum(each.traffic for each in groups))
+        traffic = percent(sum(each.traffic for each in groups))
         way = _way(group, told=part.profile)
         line: list[Text] = [_clients(groups, wide=wide), str(len(pods)), traffic, names, way]
         table.append([*line, ", ".join(pods)] if wide else line)
@@ -209,7 +209,7 @@ def _why(found: Explanation) -> Iterator[tuple[str, Reason]]:
                 yield f"{apart(part, found.parts)} {place}".lstrip(), why
 
 
-def _print_why(labelled: Iterable[tuple[str, Reason]]) -> None:
+def print_why(labelled: Iterable[tuple[str, Reason]]) -> None:
     """Print sentences, each once, with what they are about in front."""
     lines = list(dict.fromkeys((label, why.text) for label, why in labelled))
     if not lines:
@@ -226,7 +226,7 @@ def _print_why(labelled: Iterable[tuple[str, Reason]]) -> None:
             head = ""
 
 
-def _severity(why: Reason) -> int:
+def severity(why: Reason) -> int:
     return [Level.ERROR, Level.WARNING, Level.INFO].index(why.level)
 
 
@@ -240,18 +240,18 @@ def _sentence(why: Reason) -> str:
     return f"{text if begins_with_name else text[0].upper() + text[1:]}."
 
 
-def _print_wrapped(text: str, colour: Colour) -> None:
+def print_wrapped(text: str, colour: Colour) -> None:
     for number, line in enumerate(wrapped(text, beside=2)):
         print_line(Painted(line, colour), indent=2 if number else 0)
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def natural(name: str) -> list[tuple[int, str]]:
     """Order names as people do: web-2 before web-10."""
     words = re.split(r"([0-9]+)", name)
     return [(len(word) if word.isdecimal() else -1, word) for word in words]
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     shown = f"{share * 100:5.1f} %"
     return shown if float(shown[:-1]) or share < _NOTHING else "< 0.1 %"
 
@@ -273,7 +273,7 @@ def _hinted_for(row: Row, *, wide: bool) -> str:
 
 
 def _from_zones(row: Row) -> str:
-    parts = [f"{zone or '?'} {_percent(share).strip()}" for zone, share in row.reached_from.items()]
+    parts = [f"{zone or '?'} {percent(share).strip()}" for zone, share in row.reached_from.items()]
     return ", ".join(parts) or "-"
 
 

@@ -33,19 +33,19 @@ class _Serve(NamedTuple):
 
 
 def _networks(
-    _context: click.Context, option: click.Parameter, texts: tuple[str, ...]
+    _context: click.Context, option: click.Parameter, text: str | None
 ) -> tuple[str, ...]:
-    """Read networks, several in one with commas between them as well."""
+    """Read networks with commas between them."""
     from nearwise.nft.addresses import parsed_network
 
     found = []
-    for text in filter(None, (each.strip() for some in texts for each in some.split(","))):
-        if text == _PRIMARY and option.name == "nodeport_addresses":
-            found.append(text)
-        elif (network := parsed_network(text)) is not None:
+    for each in filter(None, (part.strip() for part in (text or "").split(","))):
+        if each == _PRIMARY and option.name == "nodeport_addresses":
+            found.append(each)
+        elif (network := parsed_network(each)) is not None:
             found.append(str(network))
         else:
-            raise click.BadParameter(f"{text!r} is not a network such as 10.0.0.0/8 or fd00::/64")
+            raise click.BadParameter(f"{each!r} is not a network such as 10.0.0.0/8 or fd00::/64")
     return tuple(found)
 
 
@@ -68,9 +68,8 @@ def _networks(
 )
 @click.option(
     "--nodeport-addresses",
-    multiple=True,
     metavar="NETWORKS",
-    default=(_PRIMARY,),
+    default=_PRIMARY,
     show_default=True,
     callback=_networks,
     help="On which addresses of this machine node ports answer: those in these networks, or "
@@ -79,7 +78,6 @@ def _networks(
 @click.option(
     "--cluster-cidr",
     "pod_networks",
-    multiple=True,
     metavar="NETWORKS",
     callback=_networks,
     help="Where pods have their addresses. What goes to cluster addresses from elsewhere is then "
@@ -309,12 +307,15 @@ def _kernel(backend: str) -> Kernel:
         return ProgramKernel()
     try:
         return NetlinkKernel()
-    except KernelError as error:
+    except KernelError as netlink:
         if backend == "netlink":
             raise
-        kernel = ProgramKernel()
+        try:
+            kernel = ProgramKernel()
+        except KernelError as program:
+            raise KernelError(f"{netlink}; and {program}") from None
         log = logging.getLogger("nearwise.proxy")
-        log.warning("netlink is refused (%s): the nft program is used", error)
+        log.warning("netlink is refused (%s): the nft program is used", netlink)
         return kernel
 
 

@@ -32,8 +32,8 @@ def print_dry_run(
     from nearwise.nft.text import ruleset_text
     from nearwise.proxy.dry_run import dry_run
 
-    services, slices, nodes = _load(filenames) if filenames else _read(kubeconfig, context)
-    node = None if options.as_client else _node(options.node, nodes)
+    services, slices, nodes = _load(filenames) if filenames else read_cluster(kubeconfig, context)
+    node = None if options.as_client else node_called(options.node, nodes, "--node-name")
     tables = dry_run(services, slices, node, options)
     if output != "nft":
         print_document(Format(output), "NodeTables", _document(options, node, tables))
@@ -59,7 +59,8 @@ def _load(filenames: tuple[str, ...]) -> _Read:
     return objects.services, objects.slices, objects.nodes
 
 
-def _read(kubeconfig: str | None, context: str | None) -> _Read:
+def read_cluster(kubeconfig: str | None, context: str | None) -> _Read:
+    """Read what a proxy reads: all services, slices and nodes. Raises ClusterError."""
     import asyncio
 
     from nearwise.client.api import Api
@@ -75,14 +76,15 @@ def _read(kubeconfig: str | None, context: str | None) -> _Read:
     return asyncio.run(read())
 
 
-def _node(name: str, nodes: Iterable[Node]) -> Node:
+def node_called(name: str, nodes: Iterable[Node], option: str) -> Node:
+    """Return the node that an option names. Raises InputError."""
     from nearwise.model.errors import InputError
 
     named = {node.metadata.name: node for node in nodes}
     if name not in named:
         some = sorted(named)
         listed = ", ".join(some[:8]) + (f" and {len(some) - 8} more" if len(some) > 8 else "")
-        hint = f"--node-name says which; there are {harmless(listed)}" if some else ""
+        hint = f"{option} says which; there are {harmless(listed)}" if some else ""
         raise InputError(f"there is no node {name}", hint=hint)
     return named[name]
 

@@ -11,6 +11,7 @@ from nearwise.machinery.cache import ObjectKey
 from nearwise.machinery.indexes import service_of
 from nearwise.model import EndpointSlice, Node, Reason, Service
 from nearwise.nft.compile import Compiler, Routes
+from nearwise.nft.layout import Settings
 from nearwise.nft.ruleset import Family, Ruleset
 from nearwise.proxy.node import Options, settings_for
 from nearwise.proxy.routes import is_served, routes_of
@@ -35,19 +36,31 @@ def dry_run(
 
     The addresses of the machine are those that its node object lists, for it need not be this one.
     """
-    by_service: dict[ObjectKey, list[EndpointSlice]] = defaultdict(list)
-    for slice_ in slices:
-        for key in service_of(slice_):
-            by_service[key].append(slice_)
     client = Client(options.node, (node.zone if node is not None else options.zone) or None)
     machine = [
         each.address
         for each in (node.status.addresses if node is not None else ())
         if each.type in ("InternalIP", "ExternalIP")
     ]
+    every = [settings_for(family, options, node, machine) for family in Family]
+    return tables(services, slices, client, every)
+
+
+def tables(
+    services: Iterable[Service],
+    slices: Iterable[EndpointSlice],
+    client: Client,
+    every: Iterable[Settings],
+) -> dict[Family, Table]:
+    """Return the tables that a client's machine should have, one for each of the settings."""
+    by_service: dict[ObjectKey, list[EndpointSlice]] = defaultdict(list)
+    for slice_ in slices:
+        for key in service_of(slice_):
+            by_service[key].append(slice_)
     listed = sorted(services, key=lambda service: service.metadata.key)
-    tables = {}
-    for family in Family:
+    found = {}
+    for settings in every:
+        family = settings.family
         routes = {
             service.metadata.key: routes_of(
                 merge(service, by_service[service.metadata.key], family.api), client
@@ -55,7 +68,7 @@ def dry_run(
             for service in listed
             if is_served(service, family)
         }
-        compiler = Compiler(settings_for(family, options, node, machine))
+        compiler = Compiler(settings)
         compiler.change(routes)
-        tables[family] = Table(compiler.ruleset, routes, compiler.left_out)
-    return tables
+        found[family] = Table(compiler.ruleset, routes, compiler.left_out)
+    return found

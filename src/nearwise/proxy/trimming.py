@@ -90,11 +90,10 @@ class Trimmer:
         )
 
     def _meta(self, meta: ObjectMeta) -> ObjectMeta:
-        """Keep by what an object is known, and told from others."""
+        """Keep by what an object is known; one of the same name in its place is a change of it."""
         return ObjectMeta(
             name=meta.name,
             namespace=self._once(meta.namespace),
-            uid=meta.uid,
             resource_version=meta.resource_version,
         )
 
