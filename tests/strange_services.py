@@ -30,7 +30,6 @@ from nearwise.model.wellknown import HEADLESS, SERVICE_NAME
 from nearwise.nft.compile import Routes
 from nearwise.nft.frontends import OTHER_PROXY
 from nearwise.nft.ruleset import Family
-from nearwise.nft.sources import SOURCE_RANGES
 from nearwise.routing import Client, merge, select
 
 WORDS: Final = ("", "web", "http", "w" * 200, 'a"b', "a\\b", "a\nb", "{ }", "ü", "\ud800", "a b;c")
@@ -79,7 +78,6 @@ def strange_service(random: Random, number: int) -> Service:
             namespace=WORDS[number % 7],
             creation_timestamp=some((None, "", "2026-01-01T00:00:00Z", "yesterday")),
             labels=some((*[{}] * 18, {OTHER_PROXY: "mine"}, {HEADLESS: ""})),
-            annotations=some(({}, {SOURCE_RANGES: ",".join(_several(random, _RANGES))})),
         ),
         spec=ServiceSpec(
             ports=tuple(

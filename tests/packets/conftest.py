@@ -6,8 +6,11 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 
+import lab_stories
 import pytest
 from netns import Namespace
+
+from nearwise.lab.running import Lab, lab
 
 _PROGRAMS = {"ip": "iproute2", "nft": "nftables", "conntrack": "conntrack"}
 
@@ -33,3 +36,17 @@ def host() -> Iterator[Callable[[], Namespace]]:
     yield make
     for each in made:
         each.remove()
+
+
+@pytest.fixture(scope="session")
+def running_town() -> Iterator[Lab]:
+    """Run the lab of the stories; each of them leaves it as it found it."""
+    with lab(lab_stories.town(), f"st{os.getpid()}") as it:
+        yield it
+
+
+@pytest.fixture
+def town(running_town: Lab) -> Lab:
+    """Give a story the lab when the one before is over in it."""
+    running_town.settle()
+    return running_town

@@ -235,7 +235,7 @@ def test_the_program_is_used_where_netlink_is_refused_and_that_is_told(
     expected: str,
 ) -> None:
     made = backends(monkeypatch, netlink, "")
-    assert type(module._kernel(backend)) is made[expected]
+    assert type(module.open_kernel(backend)) is made[expected]
     told = [each.getMessage() for each in caplog.records]
     assert told == [f"netlink is refused ({netlink}): the nft program is used"] * bool(netlink)
 
@@ -245,9 +245,9 @@ def test_when_neither_works_the_reason_is_that_of_netlink(
 ) -> None:
     backends(monkeypatch, "a filter forbids it", "there is no program nft")
     with pytest.raises(KernelError, match="a filter forbids it; and there is no program nft"):
-        module._kernel("auto")
+        module.open_kernel("auto")
     with pytest.raises(KernelError, match=r"^a filter forbids it$"):
-        module._kernel("netlink")
+        module.open_kernel("netlink")
 
 
 # --- the dry run ----------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nearwise.lab import names
+from nearwise.lab.marks import POWER
 from nearwise.lab.names import Client
 from nearwise.lab.probe import Target
 from nearwise.model import Node, ObjectMeta, Pod, Service
@@ -38,7 +39,7 @@ WEB = Service(
 )
 OBJECTS = Objects(
     nodes=(
-        Node(metadata=ObjectMeta(name="a0", labels={ZONE: "a"}, annotations={names.POWER: "off"})),
+        Node(metadata=ObjectMeta(name="a0", labels={ZONE: "a"}, annotations={POWER: "off"})),
         node("a1", "a"),
         node("b1", "b"),
     ),

@@ -226,15 +226,12 @@ def test_terminating_endpoints_are_the_last_resort() -> None:
 
 # --- Source ranges ----------------------------------------------------------------------------
 
-RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 
-
-def allowed(*ranges: str, annotation: str = "", settings: Settings = V4) -> list[str] | None:
+def allowed(*ranges: str, settings: Settings = V4) -> list[str] | None:
     """Say who may come to the balancer 198.18.0.1 of a service; None: everybody."""
     of = service(
         ingress=("198.18.0.1",),
         loadBalancerSourceRanges=list(ranges),
-        annotations={RANGES: annotation} if annotation else None,
     )
     found = table(routes(of, ELSEWHERE), settings=settings)
     if "fenced" not in found:
@@ -257,7 +254,7 @@ def allowed(*ranges: str, annotation: str = "", settings: Settings = V4) -> list
         ),
         ("a range with blanks", [" 203.0.113.0/24 "], ["203.0.113.0 to 203.0.113.255"]),
         ("bits of a host", ["203.0.113.9/24"], ["203.0.113.0 to 203.0.113.255"]),
-        ("only ranges of the other family: nobody", ["2001:db8::/32"], []),
+        ("only ranges of the other family: everybody", ["2001:db8::/32"], None),
         ("only what is no range: nobody", ["everybody"], []),
         (
             "this machine may come, so it may when it calls with the balancer's address as its own",
@@ -275,13 +272,6 @@ def test_source_ranges(case: str, ranges: list[str], may_come: list[str] | None)
     assert allowed(*ranges) == may_come, case
 
 
-def test_source_ranges_may_stand_in_an_annotation() -> None:
-    found = allowed(annotation=" 203.0.113.0/25, 203.0.113.128/25 , 10.0.0.0/8")
-    assert found == ["10.0.0.0 to 10.255.255.255", "203.0.113.0 to 203.0.113.255"]
-    assert allowed("10.0.0.0/8", annotation="11.0.0.0/8") == ["10.0.0.0 to 10.255.255.255"]
-    assert allowed(annotation=" ") is None
-
-
 def test_only_addresses_of_load_balancers_are_fenced() -> None:
     of = service(
         **NODE_PORT,
@@ -293,13 +283,14 @@ def test_only_addresses_of_load_balancers_are_fenced() -> None:
     assert list(fenced) == ["198.18.0.1:80/TCP", "198.18.0.2:80/TCP"]
 
 
-def test_source_ranges_that_let_nobody_in_are_told() -> None:
+def test_source_ranges_that_do_not_what_they_seem_to_are_told() -> None:
     of = service(ingress=("198.18.0.1",), loadBalancerSourceRanges=["2001:db8::/32", "all"])
     assert left_out(routes(of, ELSEWHERE)) == {
         "web": [
             "spec.loadBalancerSourceRanges[1]: all is no network such as 10.0.0.0/8, so it lets "
             "nobody in",
-            "no source range of the load balancer is IPv4: nobody is let in by IPv4",
+            "no source range of the load balancer is IPv4, so by IPv4 anybody may come: give "
+            "ranges of both families",
         ]
     }
 

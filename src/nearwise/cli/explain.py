@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from click.core import ParameterSource
 
 from nearwise.cli.output import Format, output_option, print_document
 from nearwise.cli.source import Source, load, source_options
@@ -34,6 +35,13 @@ from nearwise.cli.source import Source, load, source_options
     help="As this data plane reads hints, such as kube-proxy-1.33. Can be repeated.",
 )
 @click.option(
+    "--node",
+    default="",
+    metavar="NAME",
+    help="On that node, as root: what this machine's kernel should have, what it has, and where "
+    "new connections go.",
+)
+@click.option(
     "-w",
     "--watch",
     "watched",
@@ -41,13 +49,16 @@ from nearwise.cli.source import Source, load, source_options
     help="Then follow the cluster: a line whenever an answer changes, and why. Ctrl-C ends it.",
 )
 @output_option(Format.TABLE, Format.WIDE, Format.JSON, Format.YAML)
+@click.pass_context
 def command(
+    context: click.Context,
     *,
     service: str,
     source: Source,
     origin: str,
     clients: str,
     profiles: tuple[str, ...],
+    node: str,
     watched: bool,
     output: Format,
 ) -> None:
@@ -63,8 +74,10 @@ def command(
       nearwise explain orders -n shop --watch
       nearwise explain flags -f cluster.yaml --clients app=ingress
       nearwise explain agent -f cluster.yaml --profile kube-proxy-1.33 --profile kube-proxy
+      nearwise explain orders -n shop --node "$(hostname)"
 
-    Exits with 0 when there is an answer, whatever it is.
+    Exits with 0 when there is an answer, whatever it is; with --node, with 1 when the kernel does
+    not have what it should.
     """
     from nearwise.cli.explain_screen import print_explanation
     from nearwise.cli.services import reaching, the_one
@@ -72,6 +85,9 @@ def command(
     from nearwise.insight.world import World
 
     source = reaching(source, [service])
+    if node:
+        _on_node(context, source, service, node, output)
+        return
     if watched:
         _watch(source, service, origin, clients, profiles, output)
         return
@@ -82,6 +98,28 @@ def command(
         print_document(output, "Explanation", found)
     else:
         print_explanation(found, wide=output is Format.WIDE)
+
+
+def _on_node(
+    context: click.Context, source: Source, service: str, node: str, output: Format
+) -> None:
+    from nearwise.cli import Exit
+    from nearwise.cli.explain_node import explain_node
+    from nearwise.cli.explain_node_screen import print_node_explanation
+
+    for option in ("origin", "clients", "profiles", "watched"):
+        if context.get_parameter_source(option) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                "--node is about one machine as it is now: --from, --clients, --profile and "
+                "--watch do not go with it"
+            )
+    found = explain_node(source, service, node)
+    if output.is_document:
+        print_document(output, "NodeExplanation", found)
+    else:
+        print_node_explanation(found, wide=output is Format.WIDE)
+    if not found.agrees:
+        context.exit(Exit.FINDINGS)
 
 
 def _watch(

@@ -9,7 +9,7 @@ import click
 
 from nearwise.cli.durations import duration_argument, duration_option
 from nearwise.cli.lab_options import name_option, running
-from nearwise.cli.output import print_line, progress
+from nearwise.cli.output import print_line
 
 _LATER: Final = "in 3 s that is noticed"
 
@@ -127,8 +127,8 @@ def rollout(*, service: str, max_unavailable: int | None, pause: float, name: st
     A pod that is to end serves on through its time of grace, as well-behaved servers do. Returns
     when all new ones are ready and the old ones are gone.
     """
-    with running(name) as lab, progress("replacing pods") as told:
-        lab.rollout(service, max_unavailable=max_unavailable, pause=pause, told=told)
+    with running(name) as lab:
+        lab.rollout(service, max_unavailable=max_unavailable, pause=pause)
         lab.settle()
     print_line(f"All pods of service {service} are new.")
 

@@ -42,7 +42,7 @@ def running(name: str, doing: str = "looking") -> Iterator[Lab]:
     from nearwise.model.errors import InputError, LostError, StatusError
 
     try:
-        with progress(doing), Lab(name) as lab:
+        with progress(doing) as told, Lab(name, told) as lab:
             yield lab
     except (LostError, StatusError) as error:
         raise ClusterError(f"the lab {name}: {error}") from None

@@ -277,7 +277,7 @@ def _machine(backend: str) -> Machine:
     from nearwise.proxy.addresses import machine_addresses
     from nearwise.proxy.process import Machine
 
-    return Machine(_kernel(backend), _flows(), machine_addresses)
+    return Machine(open_kernel(backend), _flows(), machine_addresses)
 
 
 def _clean_up(backend: str) -> None:
@@ -286,7 +286,7 @@ def _clean_up(backend: str) -> None:
     from nearwise.proxy.kernel import KernelError
 
     try:
-        kernel = _kernel(backend)
+        kernel = open_kernel(backend)
         there = [family for family in Family if kernel.read(family) is not None]
         kernel.remove()
     except KernelError as error:
@@ -295,8 +295,8 @@ def _clean_up(backend: str) -> None:
     print_line(f"Removed {names}." if names else "There was nothing of ours to remove.")
 
 
-def _kernel(backend: str) -> Kernel:
-    """Open the kernel. Raises KernelError."""
+def open_kernel(backend: str) -> Kernel:
+    """Open the kernel as a backend (``auto``, ``netlink``, ``nft``) does. Raises KernelError."""
     import logging
 
     from nearwise.proxy.kernel import KernelError

@@ -133,7 +133,7 @@ def _named(objects: Sequence[T], kind: str, name: str) -> T:
         which = ", ".join("/".join(each.metadata.key) for each in found)
         raise InputError(f"{len(found)} {kind}s are called {name}", hint=f"say which: {which}")
     if not found:
-        known = ["/".join(each.metadata.key) for each in objects]
+        known: list[str] = ["/".join(each.metadata.key) for each in objects]
         raise _unknown(kind, name, [*known, *(each.metadata.name for each in objects)])
     return found[0]
 

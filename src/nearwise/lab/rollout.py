@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from nearwise.lab.marks import EVERY_NODE, READY
 from nearwise.lab.remote import Remote
-from nearwise.lab.waiting import wait
+from nearwise.lab.waiting import Told, wait
 from nearwise.model import Service
 from nearwise.model.errors import InputError
 from nearwise.model.selectors import matches
@@ -32,7 +32,7 @@ def roll(
     service: Service,
     max_unavailable: int | None,
     pause: float,
-    told: Callable[[str], None],
+    told: Told,
 ) -> None:
     """Replace the pods of a service (see ``Lab.rollout``). InputError when it has none."""
     namespace, name = service.metadata.key

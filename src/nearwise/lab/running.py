@@ -45,7 +45,7 @@ from nearwise.lab.state import Facts, find
 from nearwise.lab.status import LabStatus, status_of
 from nearwise.lab.topology import node as new_node
 from nearwise.lab.topology import topology
-from nearwise.lab.waiting import PATIENCE, wait
+from nearwise.lab.waiting import PATIENCE, Told, wait
 from nearwise.model import Node, Pod
 from nearwise.model.errors import InputError
 from nearwise.model.objects import Objects
@@ -119,9 +119,13 @@ class Traffic:
 class Lab:
     """A lab that is running."""
 
-    def __init__(self, name: str = "lab") -> None:
-        """Find it. InputError when there is none, or when it has broken down."""
+    def __init__(self, name: str = "lab", told: Told = lambda _: None) -> None:
+        """Find it. InputError when there is none, or when it has broken down.
+
+        ``told`` is told what is being done when that takes a while.
+        """
         self._place = find(name)
+        self._told = told
         self.api = Remote(self._place)
         """Its API: ``get``, ``list``, ``create``, ``patch``, ``delete`` plain objects."""
 
@@ -308,7 +312,6 @@ class Lab:
         *,
         max_unavailable: int | None = None,
         pause: float = 0.0,
-        told: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Replace the pods of a service; returns when all are ready and the old ones gone.
 
@@ -317,7 +320,7 @@ class Lab:
         old one is told to end, as a Deployment does it. ``pause`` are seconds between two steps.
         """
         found, _ = names.service(self.objects(), service)
-        rollout.roll(self.api, found, max_unavailable, pause, told)
+        rollout.roll(self.api, found, max_unavailable, pause, self._told)
 
     def set_latency(self, zone: str, other: str, seconds: float) -> Delay | None:
         """Have packets between two zones take so long there and back; 0 ends it."""
@@ -360,7 +363,7 @@ class Lab:
                 quiet = time.monotonic() + _QUIET
             return "" if time.monotonic() >= quiet else "it has just come to rest"
 
-        wait(not_yet, patience)
+        wait(not_yet, patience, self._told)
 
     def until(
         self, so: Callable[[Objects], bool], what: str = "it", patience: float = PATIENCE

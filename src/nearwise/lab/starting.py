@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
@@ -24,15 +23,13 @@ from nearwise.lab.addresses import API
 from nearwise.lab.process import PORT, Orders
 from nearwise.lab.state import Place, known
 from nearwise.lab.topology import Topology
+from nearwise.lab.waiting import Told
 from nearwise.model.errors import InputError
 from nearwise.server.access import new_token, write_kubeconfig
 from nearwise.server.certificates import kept
 from nearwise.server.serve import listening, url_of
 
 _GONE: Final = 5.0  # seconds until processes that were killed are gone
-
-Told = Callable[[str], None]
-"""Told in a few words what is being done."""
 
 
 def start(

@@ -12,10 +12,20 @@ PATIENCE: Final = 30.0
 _LOOK: Final = 0.02  # seconds between two looks
 
 
-def wait(not_yet: Callable[[], str], patience: float = PATIENCE) -> None:
-    """Look until nothing is missing; raises TimeoutError with what still is."""
+Told = Callable[[str], None]
+"""Told in a few words what is being done."""
+
+
+def wait(
+    not_yet: Callable[[], str], patience: float = PATIENCE, told: Told = lambda _: None
+) -> None:
+    """Look until nothing is missing; raises TimeoutError with what still is.
+
+    What is missing is ``told`` meanwhile.
+    """
     until = time.monotonic() + patience
     while why := not_yet():
+        told(f"waiting: {why}")
         if time.monotonic() > until:
             raise TimeoutError(f"after {patience:g} s: {why}")
         time.sleep(_LOOK)

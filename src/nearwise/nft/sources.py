@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from nearwise.model import Reason, Service, reason
 from nearwise.nft.addresses import parsed_for, parsed_network
 from nearwise.nft.layout import Settings
-
-SOURCE_RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
-"""The annotation that came before the field of the spec, and counts where that is empty."""
 
 _Network = IPv4Network | IPv6Network
 
@@ -44,16 +41,21 @@ class Sources(msgspec.Struct, frozen=True, gc=False):
 
 
 def sources(service: Service, settings: Settings) -> tuple[Sources | None, tuple[Reason, ...]]:
-    """Return who may come to the balancer, None if anybody; and which ranges cannot be read."""
-    texts = _written(service)
-    if not texts:
+    """Return who may come to the balancer, None if anybody; and what a user may not expect.
+
+    Ranges of the other family fence nothing in this one, as with kube-proxy. The annotation that
+    came before the field is for whoever makes the balancer, and not read by proxies.
+    """
+    ranges = service.spec.load_balancer_source_ranges
+    if not ranges:
         return None, ()
     told: list[Reason] = []
     networks: list[_Network] = []
     others = 0
-    for field, text in texts.items():
+    for index, text in enumerate(ranges):
         network = parsed_network(text.strip())
         if network is None:
+            field = f"spec.loadBalancerSourceRanges[{index}]"
             told.append(reason("source-range-unreadable", field=field, value=text))
         elif network.max_prefixlen != 8 * settings.family.width:
             others += 1
@@ -61,20 +63,12 @@ def sources(service: Service, settings: Settings) -> tuple[Sources | None, tuple
             networks.append(network)
     if others and not networks:
         told.append(reason("source-ranges-of-other-family", family=settings.family.api))
+        return None, tuple(told)
     nodes = [
         packed for text in settings.node_addresses if (packed := parsed_for(settings.family, text))
     ]
     with_node = any(_holds(network, node) for network in networks for node in nodes)
     return Sources(tuple(networks), with_node), tuple(told)
-
-
-def _written(service: Service) -> dict[str, str]:
-    """Return the ranges as they are written, by where they are."""
-    if ranges := service.spec.load_balancer_source_ranges:
-        return {f"spec.loadBalancerSourceRanges[{i}]": text for i, text in enumerate(ranges)}
-    annotation = service.metadata.annotations.get(SOURCE_RANGES, "").strip()
-    field = f"metadata.annotations[{SOURCE_RANGES}]"
-    return {f"{field}, {i + 1}": text for i, text in enumerate(annotation.split(",")) if annotation}
 
 
 def _holds(network: _Network, address: bytes) -> bool:
