@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import msgspec
-from nearwise.proxy.program import ProgramKernel
 
 from benchmarks.nodes.host import hosts
 from benchmarks.nodes.loading import Chains, Maps
@@ -15,6 +14,7 @@ from benchmarks.nodes.spent import Spent, spent
 from benchmarks.timing import tell
 from nearwise.model.codec import read
 from nearwise.proxy.netlink import NetlinkKernel
+from nearwise.proxy.program import ProgramKernel
 
 HEAD: Final = (
     "| rules of a node | ours | in Python | in the kernel | ours, through nft "

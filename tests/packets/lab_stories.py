@@ -18,6 +18,7 @@ from nearwise.lab import namespaces
 from nearwise.lab.probe import Answer
 from nearwise.lab.running import Lab, Traffic
 from nearwise.lab.topology import Wanted, demo
+from nearwise.lab.waiting import wait
 from nearwise.model.selectors import matches
 
 Json = dict[str, Any]
@@ -117,9 +118,10 @@ def clients(it: Lab, service: str, *places: str, node_port: str = "") -> Iterato
                 for place, route in routes.items()
             }
         )
+        for place, traffic in running.traffic.items():
+            wait(lambda here=place, its=traffic: "" if its.answers else f"{here} has no answer yet")
         yield running
     assert not running.failures(), "\n".join(running.failures())
-    assert all(traffic.answers for traffic in running.traffic.values())
     assert {namespace: _sent_again(namespace) for namespace in lost} == lost
 
 

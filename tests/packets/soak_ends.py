@@ -22,7 +22,7 @@ _PATIENCE = 5.0  # seconds for a connection
 _TRIES = 5  # for a datagram: its answer is lost when its connection is cut off meanwhile
 _PAUSE = 0.002
 _ABORT = struct.pack("ii", 1, 0)  # no state is left behind by who closes so
-_LONG = 50  # datagrams after which a place gets a new socket
+_LONG = 300  # datagrams after which a place gets a new socket
 
 
 def serve(port: int) -> None:

@@ -37,8 +37,8 @@ from nearwise.model.core import (
     ServicePort,
     ServiceStatus,
 )
-from nearwise.nft.attributes import Message, pack_number, pack_text
 from nearwise.nft.diff import diff
+from nearwise.nft.netlink.attributes import Message, pack_number, pack_text
 from nearwise.nft.registers import endpoint as packed
 from nearwise.nft.registers import pack_address
 from nearwise.nft.ruleset import Family

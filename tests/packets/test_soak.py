@@ -49,7 +49,7 @@ from nearwise.proxy.programming import Programming
 
 _CHANGES = int(os.environ.get("NEARWISE_SOAK", "4000"))
 _WARM = 0.3  # of the changes, after which memory must not grow any more
-_SLACK = 5.0  # seconds in which who was just taken out of use may still answer
+_SLACK = 3.0  # seconds in which who was just taken out of use may still answer
 _GROWTH = 8 << 20  # bytes: what the allocator makes of it, and nothing that grows with changes
 _ENDS = Path(__file__).parent / "soak_ends.py"
 _PODS = "10.1.0.0/16"

@@ -34,11 +34,11 @@ from nearwise.model.core import (
     ServicePort,
     ServiceStatus,
 )
-from nearwise.nft.attributes import Message, pack_number
 from nearwise.nft.choices import Flow
 from nearwise.nft.compile import Compiler, Routes, compiled
 from nearwise.nft.diff import Transaction
 from nearwise.nft.layout import ENDPOINTS, Settings
+from nearwise.nft.netlink.attributes import Message, pack_number
 from nearwise.nft.registers import endpoint as packed
 from nearwise.nft.registers import frontend, pack_address
 from nearwise.nft.ruleset import Family

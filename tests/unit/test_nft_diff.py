@@ -6,10 +6,10 @@ from copy import deepcopy
 
 from hypothesis import given
 from hypothesis import strategies as st
-from ruleset_builders import rulesets
 
 from nearwise.nft.diff import apply, diff
 from nearwise.nft.ruleset import Chain, Family, Ruleset
+from ruleset_builders import rulesets
 
 V4 = Family.IPV4
 

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearwise.nft.attributes import (
+from nearwise.nft.diff import Transaction, diff
+from nearwise.nft.layout import (
+    AFFINITY,
+    ALLOWED,
+    CLUSTER_ADDRESSES,
+    ENDPOINTS,
+    OWN_ENDPOINTS,
+    SERVICES,
+)
+from nearwise.nft.netlink.attributes import (
     LONGEST,
     Message,
     message,
@@ -22,21 +31,12 @@ from nearwise.nft.attributes import (
     unpack,
     unpack_list,
 )
-from nearwise.nft.declarations import declaration, declared
-from nearwise.nft.decoding import rule_of
-from nearwise.nft.diff import Transaction, diff
-from nearwise.nft.dump import elements_of, generation_of, is_in_force, pins_of, ruleset_of
-from nearwise.nft.elements import packed, unpacked
-from nearwise.nft.expressions import expressions, place_of, register
-from nearwise.nft.layout import (
-    AFFINITY,
-    ALLOWED,
-    CLUSTER_ADDRESSES,
-    ENDPOINTS,
-    OWN_ENDPOINTS,
-    SERVICES,
-)
-from nearwise.nft.messages import SUBSYSTEM, messages, removal, unpinning
+from nearwise.nft.netlink.declarations import declaration, declared
+from nearwise.nft.netlink.decoding import rule_of
+from nearwise.nft.netlink.dump import elements_of, generation_of, is_in_force, pins_of, ruleset_of
+from nearwise.nft.netlink.elements import packed, unpacked
+from nearwise.nft.netlink.expressions import expressions, place_of, register
+from nearwise.nft.netlink.messages import SUBSYSTEM, messages, removal, unpinning
 from nearwise.nft.registers import pack_drawn
 from nearwise.nft.ruleset import (
     Chain,

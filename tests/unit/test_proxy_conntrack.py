@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from nearwise.nft.attributes import Message, nest, pack, unpack
 from nearwise.nft.choices import Flow
+from nearwise.nft.netlink.attributes import Message, nest, pack, unpack
 from nearwise.nft.registers import endpoint, frontend, pack_address
 from nearwise.nft.ruleset import Family
 from nearwise.proxy import conntrack

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING
 from nearwise.cli.source import Source, load
 
 if TYPE_CHECKING:
-    from nearwise.insight.programmed import NodeExplanation, Seen
-    from nearwise.model import EndpointSlice, Node, Reason, Service
-    from nearwise.nft.layout import Settings
-    from nearwise.nft.ruleset import Family
+    from nearwise.insight.programmed import NodeExplanation
+    from nearwise.model import EndpointSlice, Node, Service
 
     _Cluster = tuple[Iterable[Service], Iterable[EndpointSlice], Iterable[Node]]
 

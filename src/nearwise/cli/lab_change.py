@@ -18,7 +18,7 @@ def _kind_argument(*kinds: str) -> Callable[[Callable[..., Any]], Callable[..., 
     return click.argument("kind", type=click.Choice(kinds), metavar="|".join(kinds))
 
 
-@click.command("fail")
+@click.command("fail", short_help="Have a pod fail its readiness probe.")
 @click.argument("pod")
 @name_option
 def fail(*, pod: str, name: str) -> None:
@@ -32,7 +32,7 @@ def fail(*, pod: str, name: str) -> None:
     print_line(f"Pod {pod} is not ready.")
 
 
-@click.command("heal")
+@click.command("heal", short_help="Have it pass again.")
 @click.argument("pod")
 @name_option
 def heal(*, pod: str, name: str) -> None:
@@ -43,7 +43,7 @@ def heal(*, pod: str, name: str) -> None:
     print_line(f"Pod {pod} is ready.")
 
 
-@click.command("kill")
+@click.command("kill", short_help="Kill the process of a pod, or a node.")
 @_kind_argument("pod", "node")
 @click.argument("which", metavar="NAME")
 @click.option("--wait", is_flag=True, help="Wait until everybody knows.")
@@ -68,7 +68,7 @@ def kill(*, kind: str, which: str, wait: bool, name: str) -> None:
         print_line(f"Node {which} is off{'' if wait else f'; {_LATER}'}.")
 
 
-@click.command("start")
+@click.command("start", short_help="Start a node again that was killed.")
 @_kind_argument("node")
 @click.argument("which", metavar="NAME")
 @name_option
@@ -97,7 +97,7 @@ def add(*, kind: str, which: str, zone: str, cpu: str, name: str) -> None:
     print_line(f"{kind.capitalize()} {which} is ready.")
 
 
-@click.command("remove")
+@click.command("remove", short_help="Take a node away for good.")
 @_kind_argument("node")
 @click.argument("which", metavar="NAME")
 @name_option
@@ -109,7 +109,7 @@ def remove(*, kind: str, which: str, name: str) -> None:
     print_line(f"{kind.capitalize()} {which} is gone.")
 
 
-@click.command("rollout")
+@click.command("rollout", short_help="Replace the pods of a service.")
 @click.argument("service")
 @click.option(
     "--max-unavailable",
@@ -133,7 +133,7 @@ def rollout(*, service: str, max_unavailable: int | None, pause: float, name: st
     print_line(f"All pods of service {service} are new.")
 
 
-@click.command("latency")
+@click.command("latency", short_help="Delay packets between two zones.")
 @click.argument("zone", metavar="ZONE")
 @click.argument("other", metavar="ZONE")
 @duration_argument("duration")

@@ -11,7 +11,7 @@ from nearwise.cli.output import Format, output_option, print_document
 _MOST = 1_000_000
 
 
-@click.command("status")
+@click.command("status", short_help="Show nodes, services and pods.")
 @output_option(Format.TABLE, Format.WIDE, Format.JSON, Format.YAML)
 @name_option
 def status(*, output: Format, name: str) -> None:
@@ -30,7 +30,7 @@ def status(*, output: Format, name: str) -> None:
     print_status(seen, wide=output is Format.WIDE)
 
 
-@click.command("curl")
+@click.command("curl", short_help="Open connections, and show who answered.")
 @click.argument("place", metavar="FROM")
 @click.argument("service", metavar="SERVICE")
 @click.option(

@@ -29,7 +29,8 @@ NODE_NETWORKS: Final = {4: "10.89.0.0/16", 6: "fd89::/64"}
 
 _ZONES: Final = 15
 _NODES: Final = 250  # in a zone
-_PODS: Final = 250  # on a node
+MOST_PODS: Final = 250
+"""On a node."""
 
 
 class Seat(msgspec.Struct, frozen=True):
@@ -52,9 +53,6 @@ class Seat(msgspec.Struct, frozen=True):
         """Return the address of a pod by its number, from 1 to ``MOST_PODS``."""
         z, n = self.zone_number, self.number
         return f"10.{240 + z}.{n}.{pod}" if version == 4 else f"fd89:240:{z:x}:{n:x}::{pod:x}"
-
-
-MOST_PODS: Final = _PODS
 
 
 def node_address(version: int, zone: int, number: int) -> str:

@@ -53,11 +53,6 @@ class Place(NamedTuple):
         return self.folder / "kubeconfig-inside"
 
     @property
-    def orders(self) -> Path:
-        """What the lab's process is to do."""
-        return self.folder / "orders.json"
-
-    @property
     def delays(self) -> Path:
         """Where there is a file for each two zones with a delay in between."""
         return self.folder / "delays"

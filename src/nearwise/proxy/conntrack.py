@@ -17,8 +17,8 @@ from itertools import islice
 from struct import Struct
 from typing import Final, Protocol
 
-from nearwise.nft.attributes import NESTED, Message, nest, pack
 from nearwise.nft.choices import Flow
+from nearwise.nft.netlink.attributes import NESTED, Message, nest, pack
 from nearwise.nft.registers import pack_protocol
 from nearwise.nft.ruleset import Family
 from nearwise.proxy.kernel import KernelError

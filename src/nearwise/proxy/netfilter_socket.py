@@ -14,7 +14,7 @@ from contextlib import suppress
 from struct import Struct
 from typing import Final
 
-from nearwise.nft.attributes import HEADER, Message, body, message, text_of, unpack
+from nearwise.nft.netlink.attributes import HEADER, Message, body, message, text_of, unpack
 
 _NETFILTER: Final = 12  # NETLINK_NETFILTER
 _NETLINK: Final = 270  # SOL_NETLINK

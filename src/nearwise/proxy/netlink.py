@@ -11,11 +11,11 @@ import errno
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from nearwise.nft.attributes import Message
 from nearwise.nft.diff import Transaction, diff
-from nearwise.nft.dump import generation_of, is_in_force, pins_of, ruleset_of
 from nearwise.nft.layout import AFFINITY
-from nearwise.nft.messages import (
+from nearwise.nft.netlink.attributes import Message
+from nearwise.nft.netlink.dump import generation_of, is_in_force, pins_of, ruleset_of
+from nearwise.nft.netlink.messages import (
     SUBSYSTEM,
     get_chains,
     get_elements,

@@ -12,8 +12,8 @@ from enum import IntEnum
 from struct import Struct
 from typing import Final
 
-from nearwise.nft.attributes import nest, number_of, pack, pack_number, pack_text, unpack
-from nearwise.nft.expressions import ANONYMOUS, LIST_ELEMENT
+from nearwise.nft.netlink.attributes import nest, number_of, pack, pack_number, pack_text, unpack
+from nearwise.nft.netlink.expressions import ANONYMOUS, LIST_ELEMENT
 from nearwise.nft.registers import is_address, is_port, size, width
 from nearwise.nft.ruleset import Data, Draw, Family, Field, Key, Set
 from nearwise.nft.text import ENDPOINT

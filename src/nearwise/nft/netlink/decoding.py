@@ -10,8 +10,8 @@ from collections.abc import Container
 from ipaddress import ip_network
 from typing import Final, NamedTuple
 
-from nearwise.nft.attributes import number_of, text_of, unpack, unpack_list
-from nearwise.nft.expressions import (
+from nearwise.nft.netlink.attributes import number_of, text_of, unpack, unpack_list
+from nearwise.nft.netlink.expressions import (
     ADDRESSES,
     ALL_BITS,
     ANONYMOUS,

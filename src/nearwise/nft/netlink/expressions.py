@@ -15,7 +15,7 @@ from ipaddress import ip_network
 from struct import Struct
 from typing import Final
 
-from nearwise.nft.attributes import nest, pack, pack_number, pack_text
+from nearwise.nft.netlink.attributes import nest, pack, pack_number, pack_text
 from nearwise.nft.registers import width
 from nearwise.nft.ruleset import (
     ClearMark,

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
-from nearwise.nft.attributes import nest, number_of, pack, text_of, unpack, unpack_list
-from nearwise.nft.expressions import (
+from nearwise.nft.netlink.attributes import nest, number_of, pack, text_of, unpack, unpack_list
+from nearwise.nft.netlink.expressions import (
     DATA_VALUE,
     DATA_VERDICT,
     DROP,

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Final
 
-from nearwise.nft.attributes import Message, nest, pack_number, pack_text
-from nearwise.nft.declarations import declaration, transports
 from nearwise.nft.diff import Transaction
-from nearwise.nft.elements import packed, packed_keys, packed_protocols
-from nearwise.nft.expressions import ANONYMOUS, PROTOCOL_FAMILIES, expressions
 from nearwise.nft.layout import AFFINITY
+from nearwise.nft.netlink.attributes import Message, nest, pack_number, pack_text
+from nearwise.nft.netlink.declarations import declaration, transports
+from nearwise.nft.netlink.elements import packed, packed_keys, packed_protocols
+from nearwise.nft.netlink.expressions import ANONYMOUS, PROTOCOL_FAMILIES, expressions
 from nearwise.nft.ruleset import TABLE, Chain, Family, HasTransport, Hook, Rule
 from nearwise.nft.shapes import shape
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from nearwise.nft.attributes import number_of, text_of, unpack, unpack_list
-from nearwise.nft.declarations import Declared, declared, is_anonymous
-from nearwise.nft.decoding import rule_of
-from nearwise.nft.elements import unpacked
-from nearwise.nft.expressions import DATA_VALUE
 from nearwise.nft.layout import AFFINITY
-from nearwise.nft.messages import (
+from nearwise.nft.netlink.attributes import number_of, text_of, unpack, unpack_list
+from nearwise.nft.netlink.declarations import Declared, declared, is_anonymous
+from nearwise.nft.netlink.decoding import rule_of
+from nearwise.nft.netlink.elements import unpacked
+from nearwise.nft.netlink.expressions import DATA_VALUE
+from nearwise.nft.netlink.messages import (
     ACCEPT,
     CHAIN_HOOK,
     CHAIN_NAME,
