@@ -7,13 +7,14 @@ import platform
 import sys
 
 from benchmarks.live.report import report
+from benchmarks.nodes.report import report as report_nodes
 from benchmarks.timing import run, tell
 
 MODULES = ("slices", "routing", "reading", "machinery", "storing", "watching")
 
 
 def main(words: list[str]) -> None:
-    """Print one line a case as a Markdown table, and then what the running system does."""
+    """Print one line a case as a Markdown table, and then what the running system and a node do."""
     print(f"Python {platform.python_version()}, {platform.machine()}\n")
     print("| case | ours | against | takes | ratio |")
     print("| --- | --- | --- | --- | --- |", flush=True)
@@ -28,6 +29,7 @@ def main(words: list[str]) -> None:
                 flush=True,
             )
     report(words)
+    report_nodes(words, full=False)
 
 
 main(sys.argv[1:])

@@ -71,11 +71,11 @@ class _Feed:
                     yield "ADDED", each
         if resource is NODES:
             yield "ADDED", NODE
+        lines = self.lines if resource is ENDPOINT_SLICES else asyncio.Queue()  # nothing comes
         meta = ObjectMeta(annotations=_END, resource_version="1")
         yield "BOOKMARK", resource.type(metadata=meta)
         while True:
-            line = await self.lines.get() if resource is ENDPOINT_SLICES else await _never()
-            yield "MODIFIED", decode(line, EndpointSlice)
+            yield "MODIFIED", decode(await lines.get(), EndpointSlice)
 
 
 class _Timed(NetlinkKernel):
@@ -89,10 +89,6 @@ class _Timed(NetlinkKernel):
         """Take a change."""
         super().apply(change)
         self.taken.put_nowait(time.perf_counter())
-
-
-async def _never() -> bytes:
-    return await asyncio.get_running_loop().create_future()
 
 
 def _changes(shape: Shape) -> Measured:

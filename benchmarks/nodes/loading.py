@@ -10,6 +10,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import cycle
 from typing import Final
 
@@ -65,11 +66,10 @@ class Maps:
         whole = self._known.slices[key][0]
         first, *others = whole.endpoints
         unready = replace(whole, endpoints=(replace(first, conditions=_UNREADY), *others))
-        flips = cycle((unready, whole))
+        flips = cycle(((whole, unready), (unready, whole)))
 
         def change() -> Transaction:
-            slice_ = next(flips)
-            self._routes.slice_changed(key, slice_.metadata.name, slice_)
+            self._routes.slice_changed(*next(flips))
             return self._compiler.change(self._routes.take())
 
         return self._apply(change, repeat)
@@ -90,8 +90,15 @@ class Maps:
             return spent(self._kernel.remove)
 
     def _apply(self, change: Callable[[], Transaction], repeat: int = 1) -> Spent:
+        """Work out a change and have the kernel carry it out, so many times."""
+        whole = Spent()
         with self._host.entered():
-            return spent(lambda: self._kernel.apply(change()), repeat)
+            for _ in range(repeat):
+                began = time.perf_counter()
+                wanted = change()
+                whole += Spent(ours=time.perf_counter() - began)
+                whole += spent(partial(self._kernel.apply, wanted))
+        return whole / repeat
 
 
 class _Known:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+from functools import partial
 
+from benchmarks.live.case import Case
 from benchmarks.nodes import agent, packets, tables
 from benchmarks.nodes.services import Shape
 
@@ -29,7 +31,11 @@ def report(words: list[str], *, full: bool) -> None:
                 print(row, flush=True)
     many = _LARGE[0] if full else _SMALL[0]
     sizes = (many, _LARGEST) if full else (many,)
-    cases = (*agent.cases(*sizes), *packets.cases(many))
+    cases = (
+        *(Case(f"reading JSON, {each}", partial(tables.reading, each)) for each in sizes),
+        *agent.cases(*sizes),
+        *packets.cases(many),
+    )
     if asked := [each for each in cases if _asked(each.name, words)]:
         print("\n| a node | ours | beside it |\n| --- | --- | --- |", flush=True)
         for case in asked:

@@ -32,16 +32,15 @@ class Spent(msgspec.Struct, frozen=True):
         return Spent(self.ours / parts, self.program / parts, self.kernel / parts)
 
 
-def spent(call: Callable[[], object], repeat: int = 1) -> Spent:
-    """Do something so many times, and return what it took on average."""
+def spent(call: Callable[[], object]) -> Spent:
+    """Do something, and return what it took."""
     ours, program = _user(resource.RUSAGE_THREAD), _user(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
-    for _ in range(repeat):
-        call()
+    call()
     whole = time.perf_counter() - began
     ours = _user(resource.RUSAGE_THREAD) - ours
     program = _user(resource.RUSAGE_CHILDREN) - program
-    return Spent(ours, program, max(0.0, whole - ours - program)) / repeat
+    return Spent(ours, program, max(0.0, whole - ours - program))
 
 
 def _user(who: int) -> float:

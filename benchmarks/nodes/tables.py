@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import msgspec
 
+from benchmarks.live.case import Measured
 from benchmarks.nodes.host import hosts
 from benchmarks.nodes.loading import Chains, Maps
 from benchmarks.nodes.services import Shape
@@ -72,16 +74,18 @@ def rows(shape: Shape, *, rival: bool) -> Iterator[Row]:
         )
 
 
-def reading(shape: Shape) -> str:
-    """Say how long it takes to make objects of the JSON of all services and slices."""
+def reading(shape: Shape) -> Measured:
+    """Make objects of the JSON of all services and slices, as an API server lists them."""
     services = [shape.service(number) for number in range(shape.services)]
     slices = [each for number in range(shape.services) for each in shape.slices(number)]
     lists = [
         msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": items})
         for items in (services, slices)
     ]
-    took = spent(lambda: [read(each) for each in lists])
-    return f"{tell(took.whole)} for {sum(map(len, lists)) / 1e6:.0f} MB of JSON"
+    took = spent(lambda: [read(each) for each in lists]).whole
+    plain = spent(lambda: [json.loads(each) for each in lists]).whole
+    size = sum(map(len, lists)) / 1e6
+    return Measured(f"{tell(took)} for {size:.0f} MB", f"json, to dicts: {tell(plain)}")
 
 
 def _parts(spent: Spent) -> str:

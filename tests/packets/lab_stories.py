@@ -14,7 +14,10 @@ from math import log
 from pathlib import Path
 from typing import Any, Final
 
+from lab_commands import ROOT
+
 from nearwise.lab import namespaces
+from nearwise.lab.dumps import objects_in
 from nearwise.lab.probe import Answer
 from nearwise.lab.running import Lab, Traffic
 from nearwise.lab.topology import Wanted, demo
@@ -49,6 +52,11 @@ def town() -> list[Json]:
         if obj["kind"] == "Service" and obj["metadata"]["name"] == "basket":
             obj["spec"]["sessionAffinity"] = "ClientIP"
     return objects
+
+
+def example(name: str) -> list[Json]:
+    """Return the objects of a dump in ``examples/``."""
+    return list(objects_in((ROOT / "examples" / name).read_bytes(), name))
 
 
 def pods_of(it: Lab, service: str) -> dict[str, str]:

@@ -52,7 +52,7 @@ def serve(port: int) -> None:
 def connect(file: Path, places: list[str]) -> None:
     """Connect until the input ends."""
     ended = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+    threading.Thread(target=_wait, args=(ended,), daemon=True).start()
     flows = {place: Flow(place) for place in places if place.startswith("udp/")}
     turn = 0
     with file.open("w") as out:
@@ -66,6 +66,11 @@ def connect(file: Path, places: list[str]) -> None:
                 answer = f"failed:{type(wrong).__name__}"
             out.write(f"{began} {time.monotonic()} {place} {answer}\n")
             time.sleep(_PAUSE)
+
+
+def _wait(ended: threading.Event) -> None:
+    sys.stdin.read()
+    ended.set()
 
 
 class Flow:

@@ -59,7 +59,6 @@ def _baskets(it: Lab) -> dict[str, str]:
         client = str(network[number])
         target = msgspec.structs.replace(route.target, source=client)
         for answer in it.ask(Route(route.namespace, target), 3):
-            assert answer.client in {client, it.plan.nodes["a1"].address(4)}
             found[client].add(short(answer))
     assert all(len(pods) == 1 for pods in found.values()), found
     return {client: pod for client, (pod,) in found.items()}

@@ -10,11 +10,14 @@ from msgspec.structs import replace
 
 from fake_kernel import FakeKernel
 from nearwise.model import EndpointPort, Status
-from nearwise.nft.compile import Compiler
+from nearwise.nft.compile import Compiler, Routes
 from nearwise.nft.diff import Transaction
 from nearwise.nft.layout import ENDPOINTS
 from nearwise.nft.ruleset import Family
+from nearwise.proxy import routes
 from nearwise.proxy.kernel import KernelError
+from nearwise.proxy.routes import routes_of
+from nearwise.routing import Client, ServiceView
 from proxy_world import HTTP, World, endpoint, node, service, settle, slice_of
 from simulation.model_cluster import Request, now
 from virtual_time import run
@@ -328,6 +331,44 @@ def test_a_mistake_of_ours_is_recovered_from(
 
     run(story())
     assert "a sync failed" in caplog.text
+
+
+def test_a_mistake_of_ours_about_one_service_does_not_stop_the_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(view: ServiceView, client: Client) -> Routes:
+        if view.service.metadata.name == "db":
+            raise ZeroDivisionError
+        return routes_of(view, client)
+
+    async def story() -> None:
+        world = shop(1)
+        world.cluster.put(service("db", "10.96.0.2"), slice_of(endpoint(7), of="db"))
+        async with world.running():
+            with monkeypatch.context() as patch:
+                patch.setattr(routes, "routes_of", broken)
+                world.cluster.put(slice_of(endpoint(2)), slice_of(endpoint(8), of="db"))
+                await settle()
+                assert world.endpoints() == ["2"]
+                assert world.endpoints("10.96.0.2") == ["7"]
+            world.cluster.put(slice_of(endpoint(9), of="db"))
+            await settle()
+            assert world.endpoints("10.96.0.2") == ["9"]
+            world.assert_as_compiled()
+
+    run(story())
+    assert "IPv4 shop/db: it stays as it was" in caplog.text
+
+
+def test_a_trigger_time_that_is_none_stops_nothing() -> None:
+    async def story() -> None:
+        world = shop(1)
+        async with world.running():
+            world.cluster.put(slice_of(endpoint(2), trigger="yesterday"))
+            await settle()
+            assert world.endpoints() == ["2"]
+
+    run(story())
 
 
 # --- others -----------------------------------------------------------------------------------

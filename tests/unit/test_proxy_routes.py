@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from nearwise.machinery.cache import ObjectKey
+from nearwise.machinery.indexes import service_of
 from nearwise.model import EndpointSlice, Service
 from nearwise.nft.compile import Routes
 from nearwise.nft.ruleset import Family
@@ -31,7 +32,7 @@ class Known:
 
     def __init__(self) -> None:
         self.services: dict[ObjectKey, Service] = {}
-        self.slices: dict[str, tuple[ObjectKey, EndpointSlice]] = {}
+        self.slices: dict[str, EndpointSlice] = {}
 
     def names(self) -> Iterable[ObjectKey]:
         return list(self.services)
@@ -40,7 +41,7 @@ class Known:
         return self.services.get(key)
 
     def slices_of(self, service: ObjectKey) -> Iterable[EndpointSlice]:
-        return [slice_ for owner, slice_ in self.slices.values() if owner == service]
+        return [slice_ for slice_ in self.slices.values() if service in service_of(slice_)]
 
 
 def chosen(routes: Routes) -> dict[Any, Any]:
@@ -85,17 +86,11 @@ def step(random: Random, known: Known, tended: FamilyRoutes) -> None:
         case "slice":
             slice_ = random_slice(random, random.randint(0, 5))
             name = slice_.metadata.name
-            after = ("shop", slice_.metadata.labels["kubernetes.io/service-name"])
-            before = known.slices.get(name)
-            known.slices[name] = (after, slice_)
-            if before is not None and before[0] != after:
-                tended.slice_changed(before[0], name, None)
-            tended.slice_changed(after, name, slice_)
+            tended.slice_changed(known.slices.get(name), slice_)
+            known.slices[name] = slice_
         case "no slice":
             name = f"x{random.randint(0, 5)}"
-            gone = known.slices.pop(name, None)
-            if gone is not None:
-                tended.slice_changed(gone[0], name, None)
+            tended.slice_changed(known.slices.pop(name, None), None)
         case "move":
             tended.move(Client("n1", random.choice(("a", "b", None))))
 
@@ -121,7 +116,7 @@ def test_only_what_changed_is_chosen_anew(monkeypatch: pytest.MonkeyPatch) -> No
     for number in range(100):
         name = f"s{number}"
         known.services["shop", name] = service(name, f"10.96.0.{number + 1}")
-        known.slices[name] = (("shop", name), slice_of(endpoint(number), of=name))
+        known.slices[name] = slice_of(endpoint(number), of=name)
     tended = FamilyRoutes(Family.IPV4, known, HERE)
     assert len(tended.take()) == 100
 
@@ -136,9 +131,9 @@ def test_only_what_changed_is_chosen_anew(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(module, "routes_of", counted)
     monkeypatch.setattr(module, "merge", never)
-    tended.slice_changed(("shop", "s7"), "s7", slice_of(endpoint(1), endpoint(2), of="s7"))
+    tended.slice_changed(known.slices["s7"], slice_of(endpoint(1), endpoint(2), of="s7"))
     assert tended.take().keys() == {("shop", "s7")}
-    tended.slice_changed(("shop", "s8"), "v6", slice_of(of="s8", family="IPv6"))
+    tended.slice_changed(None, slice_of(of="s8", family="IPv6"))
     assert not tended.has_news  # that is of the other family
     tended.move(Client("n1", "b"))
     assert len(tended.take()) == 100

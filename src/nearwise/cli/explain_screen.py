@@ -227,6 +227,7 @@ def print_why(labelled: Iterable[tuple[str, Reason]]) -> None:
 
 
 def severity(why: Reason) -> int:
+    """Order reasons, the worst first."""
     return [Level.ERROR, Level.WARNING, Level.INFO].index(why.level)
 
 
@@ -241,6 +242,7 @@ def _sentence(why: Reason) -> str:
 
 
 def print_wrapped(text: str, colour: Colour) -> None:
+    """Print a paragraph."""
     for number, line in enumerate(wrapped(text, beside=2)):
         print_line(Painted(line, colour), indent=2 if number else 0)
 
@@ -252,6 +254,7 @@ def natural(name: str) -> list[tuple[int, str]]:
 
 
 def percent(share: float) -> str:
+    """Write a share so that shares below one another are in line; one that is not nothing shows."""
     shown = f"{share * 100:5.1f} %"
     return shown if float(shown[:-1]) or share < _NOTHING else "< 0.1 %"
 

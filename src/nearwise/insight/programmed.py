@@ -17,7 +17,7 @@ from nearwise.insight.explanation import Value
 from nearwise.insight.programmed_elements import Compared, Difference, Slots, differences, left_over
 from nearwise.insight.programmed_rules import changed_parts
 from nearwise.insight.programmed_ways import Clients, Goal, Goals, goals
-from nearwise.model import Reason, Service, reason
+from nearwise.model import Node, Reason, Service, reason
 from nearwise.model.reasons import Level
 from nearwise.nft.addresses import parsed_for
 from nearwise.nft.choices import Flow, stale_flows, stale_pins
@@ -26,8 +26,9 @@ from nearwise.nft.layout import CLUSTER_ADDRESSES, OWN_ENDPOINTS, Settings
 from nearwise.nft.registers import address_of, port_of
 from nearwise.nft.registers import endpoint as packed
 from nearwise.nft.ruleset import TABLE, Ruleset
-from nearwise.routing import Backend, Selection
+from nearwise.routing import Backend, Client, Selection, is_routed, select
 from nearwise.routing.backend import PortKey
+from nearwise.slices.endpoints import families_of
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -132,6 +133,42 @@ def programmed(wanted: Wanted, seen: Seen) -> FamilyLines:
         notes=wanted.left_out,
         findings=tuple(sorted(findings, key=_severity)),
     )
+
+
+def node_explanation(
+    service: Service,
+    node: Node,
+    machine: Iterable[str],
+    families: Sequence[FamilyLines],
+    notes: Sequence[Reason],
+) -> NodeExplanation:
+    """Put the families of a service together; ``machine`` are the addresses of this machine."""
+    findings: list[Reason] = []
+    addresses = sorted({each.address for each in node.status.addresses if "IP" in each.type})
+    if addresses and not set(addresses) & set(machine):
+        findings.append(reason("kernel-elsewhere", node=node.metadata.name, addresses=addresses))
+    absent = [
+        reason("kernel-family-none", family=family)
+        for family in families_of(service)
+        if family not in {each.family for each in families}
+    ]
+    shown = tuple(each for each in families if each.frontends or each.findings or each.notes)
+    worries = [why for each in shown for why in each.findings] + findings
+    return NodeExplanation(
+        service="/".join(service.metadata.key),
+        type=service.spec.type or "ClusterIP",
+        cluster_ips=service.spec.cluster_ips or tuple(filter(None, [service.spec.cluster_ip])),
+        node=node.metadata.name,
+        zone=node.zone,
+        agrees=all(why.level is Level.INFO for why in worries),
+        families=shown,
+        notes=(*_not_routed(service), *absent, *notes),
+        findings=tuple(findings),
+    )
+
+
+def _not_routed(service: Service) -> tuple[Reason, ...]:
+    return () if is_routed(service) else select(service, (), Client("")).reasons
 
 
 def _compared(

@@ -7,6 +7,7 @@ no object of the cluster; it is read off the rules, so that no choice counts as 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -35,7 +36,7 @@ _STICKY: Final = re.compile(r"sticky-([1-9][0-9]*)")
 def settings_in(table: Ruleset, usual: Settings, services: Iterable[Service]) -> Settings:
     """Return the settings that a table was made with; what it does not tell is as ``usual``.
 
-    Node ports answer on those addresses of the machine where the port of any of the services does.
+    Node ports answer on those addresses of the machine where most node ports of the services do.
     """
     bit = _bit(table)
     return replace(
@@ -136,10 +137,11 @@ def _node_port_addresses(
     }
     machine = set(map(pack_address, usual.node_addresses))
     width = usual.family.width
-    found = {
+    answering = Counter(
         key[:width]
         for key in table.elements.get(SERVICES, ())
         if key[:width] in machine
         and (protocol_of(key[width : width + 4]), port_of(key[width + 4 :])) in ports
-    }
-    return tuple(map(address_of, sorted(found)))
+    )
+    found = sorted(each for each, count in answering.items() if 2 * count > len(ports))
+    return tuple(map(address_of, found))

@@ -17,8 +17,7 @@ from contextlib import suppress
 from typing import Final
 
 from nearwise.loops.surroundings import Surroundings
-from nearwise.machinery.cache import Delta, ObjectKey
-from nearwise.machinery.indexes import service_of
+from nearwise.machinery.cache import Delta
 from nearwise.model import EndpointSlice, Node, Service
 from nearwise.model.wellknown import LAST_CHANGE_TRIGGER_TIME
 from nearwise.nft.layout import Settings
@@ -28,13 +27,11 @@ from nearwise.proxy.health import Health
 from nearwise.proxy.node import Options, families_of, is_staying, settings_for
 from nearwise.proxy.programming import Programming, seconds_of
 from nearwise.proxy.routes import FamilyRoutes
-from nearwise.proxy.tended import Tended
 from nearwise.proxy.told import Told
 from nearwise.routing import Client
 
 _NODE_PATIENCE: Final = 30.0  # seconds for the node to be registered, as kube-proxy gives it
 _NO_ZONE: Final = "it has no zone label, so endpoints of no zone are near to it"
-_LONG_AGO: Final = "1970-01-01T00:00:00Z"
 _LOOKING: Final = 0.02  # the part of the time that looking for changes of others may take
 
 _log = logging.getLogger(__name__)
@@ -100,22 +97,29 @@ class Agent:
 
     def _on_slice(self, delta: Delta[EndpointSlice]) -> None:
         self.told.slice()
+        began = self._trigger(delta)
         for each in self.programming.tended.values():
-            self._tell(each, delta)
+            each.routes.slice_changed(*delta)
+            if began and delta.new is not None and delta.new.address_type == each.family.api:
+                each.triggers.append(began)
         self._queued()
 
-    def _tell(self, each: Tended, delta: Delta[EndpointSlice]) -> None:
-        """Tell a family of a changed slice."""
-        old, new = delta
-        before, after = _service(old), _service(new)
-        if old is not None and before is not None and before != after:
-            each.routes.slice_changed(before, old.metadata.name, None)
-        if new is not None and after is not None:
-            each.routes.slice_changed(after, new.metadata.name, new)
-            if new.address_type == each.family.api and _trigger(new) != _trigger(old):
-                at = seconds_of(_trigger(new) or _LONG_AGO)
-                if at > self._began:  # else it was before anybody could have programmed it
-                    each.triggers.append(at)
+    def _trigger(self, delta: Delta[EndpointSlice]) -> float:
+        """Return when the change began that a slice was written for; 0 if it does not say.
+
+        What began before we did, nobody could have programmed.
+        """
+        before, after = (
+            each.metadata.annotations.get(LAST_CHANGE_TRIGGER_TIME, "") if each else ""
+            for each in delta
+        )
+        if after == before:
+            return 0.0
+        try:
+            began = seconds_of(after)
+        except ValueError:  # an annotation can hold anything
+            return 0.0
+        return began if began > self._began else 0.0
 
     def _on_node(self, delta: Delta[Node]) -> None:
         node = delta.new
@@ -219,14 +223,3 @@ class Agent:
 
     def _settings(self, family: Family) -> Settings:
         return settings_for(family, self._options, self._node, self._addresses)
-
-
-def _service(slice_: EndpointSlice | None) -> ObjectKey | None:
-    return next(service_of(slice_), None) if slice_ is not None else None
-
-
-def _trigger(slice_: EndpointSlice | None) -> str:
-    """Return when the change began that a slice was written for; empty if it does not say."""
-    if slice_ is None:
-        return ""
-    return slice_.metadata.annotations.get(LAST_CHANGE_TRIGGER_TIME, "")

@@ -106,6 +106,9 @@ class Programming:
         """Bring one table to what is chosen now; return how many transactions that took."""
         begins = not each.table.has_begun
         changes = each.routes.take()
+        for key, mistake in each.routes.mistakes.items():
+            where = (each.family.api, "/".join(key))
+            _log.error("%s %s: it stays as it was", *where, exc_info=mistake)
         try:
             if begins:
                 self._kernel.check((each.family,))
@@ -202,5 +205,8 @@ class Programming:
 
 
 def seconds_of(time: str) -> float:
-    """Return the seconds since 1970 of a time of day as the API writes it (RFC 3339)."""
+    """Return the seconds since 1970 of a time of day as the API writes it (RFC 3339).
+
+    Raises ValueError for what is none.
+    """
     return datetime.fromisoformat(time).timestamp()

@@ -13,6 +13,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from nearwise.machinery.cache import ObjectKey
+from nearwise.machinery.indexes import service_of
 from nearwise.model import EndpointSlice, Service
 from nearwise.nft.addresses import parsed
 from nearwise.nft.compile import Routes
@@ -49,6 +50,8 @@ class FamilyRoutes:
         self.routes: dict[ObjectKey, Routes] = {}
         """What is chosen now, by service."""
         self.fallbacks = Fallbacks()
+        self.mistakes: dict[ObjectKey, Exception] = {}
+        """Of the latest look: services that stay as they were, by a mistake of ours."""
         self._known = known
         self._client = client
         self._views: dict[ObjectKey, ServiceView] = {}
@@ -65,10 +68,13 @@ class FamilyRoutes:
         """Take note that a service came, went or changed."""
         self._changed.setdefault(key, {})
 
-    def slice_changed(self, key: ObjectKey, name: str, slice_: EndpointSlice | None) -> None:
-        """Take note that a slice of a service came, changed, or (None) is no longer its slice."""
-        if slice_ is None or slice_.address_type == self.family.api:
-            self._changed.setdefault(key, {})[name] = slice_
+    def slice_changed(self, old: EndpointSlice | None, new: EndpointSlice | None) -> None:
+        """Take note that a slice came (from None), changed, or went (to None)."""
+        before, after = self._service_of(old), self._service_of(new)
+        if old is not None and before is not None and before != after:
+            self._changed.setdefault(before, {})[old.metadata.name] = None
+        if new is not None and after is not None:
+            self._changed.setdefault(after, {})[new.metadata.name] = new
 
     def move(self, client: Client) -> None:
         """Take note that traffic comes from somewhere else now."""
@@ -80,7 +86,21 @@ class FamilyRoutes:
     def take(self) -> Changes:
         """Return what is chosen now for the services that changed."""
         changed, self._changed = self._changed, {}
-        return {key: self._chosen(key, slices) for key, slices in changed.items()}
+        changes: dict[ObjectKey, Routes | None] = {}
+        self.mistakes = {}
+        for key, slices in changed.items():
+            try:
+                changes[key] = self._chosen(key, slices)
+            except Exception as mistake:  # about one service it must not stop the others
+                self.mistakes[key] = mistake
+                self._views.pop(key, None)  # with the next change it is merged from nothing
+        return changes
+
+    def _service_of(self, slice_: EndpointSlice | None) -> ObjectKey | None:
+        """Return which service's slice it is; None if of none in this family."""
+        if slice_ is None or slice_.address_type != self.family.api:
+            return None
+        return next(service_of(slice_), None)
 
     def _chosen(self, key: ObjectKey, slices: Mapping[str, EndpointSlice | None]) -> Routes | None:
         service = self._known.service(key)
