@@ -151,11 +151,12 @@ class Explained(NamedTuple):
 
 @pytest.mark.parametrize("node", ["control-1", *(f"worker-{each}" for each in range(1, 7))])
 def test_connections_go_where_explain_says_in_the_shares_it_says(shop: Lab, node: str) -> None:
-    seen = set()
+    fates, ways = set(), set()
     for service in SERVICES:
         for traffic, said in _explained(shop, service, node).items():
             place, door = (node, "") if traffic == "inside" else ("outside", node)
-            seen.add(said.fate)
+            fates.add(said.fate)
+            ways.add(traffic)
             if said.fate == "forward":
                 assert sum(said.shares.values()) == pytest.approx(1)
                 spread(shop, place, service, said.shares, node_port=door)
@@ -164,7 +165,8 @@ def test_connections_go_where_explain_says_in_the_shares_it_says(shop: Lab, node
             else:
                 answers = shop.curl(place, service, 5, node_port=door)
                 assert {short(each) for each in answers} == {"refused"}, (service, traffic)
-    assert {"forward", "reject"} <= seen
+    assert {"forward", "reject"} <= fates
+    assert ways == {"inside", "outside"}
 
 
 SERVICES = [
