@@ -28,7 +28,7 @@ def test_a_dump_is_rebuilt_with_its_hints_and_they_go_as_they_went() -> None:
 
 
 def test_the_example_runs_and_both_families_are_there() -> None:
-    with lab("e", "-f", EXAMPLES / "lab.yaml", "--dual-stack") as it:
+    with lab("e", "-f", EXAMPLES / "lab/two-zones.yaml", "--dual-stack") as it:
         assert it.answers("small-1", "cache", "-n", 5) == {"cache-small-1": 5}
         status = it.json("status")
         assert status["nodes"][0]["addresses"] == ["10.89.1.1", "fd89::1:1"]

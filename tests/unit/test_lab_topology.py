@@ -135,7 +135,7 @@ def test_files_that_make_no_lab_are_refused() -> None:
 
 
 def test_the_example_is_a_lab() -> None:
-    found = rebuilt("lab.yaml")
+    found = rebuilt("lab/two-zones.yaml")
     assert list(found.plan.zones) == ["big", "small"]
     assert {name for name, seat in found.plan.nodes.items() if seat.zone == "big"} == {
         *("big-1", "big-2"),

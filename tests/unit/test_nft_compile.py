@@ -547,7 +547,7 @@ def test_one_endpoint_more_is_one_slot_more() -> None:
         },
     )
     assert [each.name for each in change.chains] == ["spread-4"]
-    assert change.gone_chains == ("spread-3",)
+    assert change.gone_chains == ()
 
 
 def test_one_endpoint_less_is_the_last_slot_moved_into_its_place() -> None:
@@ -603,10 +603,18 @@ def test_what_services_share_goes_with_the_last() -> None:
 
     change = compiler.change({("shop", "a"): None})
     assert set(change.drop) == {"services", "endpoints"}
-    assert not change.gone_chains
     change = compiler.change({("shop", "b"): None})
     assert set(change.drop) == {"services", "endpoints", "cluster-addresses", "own-endpoints"}
-    assert change.gone_chains == ("spread-1",)
+
+
+def test_a_chain_stays_for_when_as_many_endpoints_are_there_again() -> None:
+    compiler = Compiler(V4)
+    compiler.change(by_key(routes(service(), *THREE)))
+    fewer = compiler.change(by_key(routes(service(), *THREE[1:])))
+    assert [each.name for each in fewer.chains] == ["spread-2"]
+    again = compiler.change(by_key(routes(service(), *THREE)))
+    assert (again.chains, again.gone_chains) == ((), ())
+    assert {"spread-2", "spread-3"} <= compiler.ruleset.chains.keys()
     assert compiler.ruleset == compiled(V4, {})
 
 

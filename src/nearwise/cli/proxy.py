@@ -252,6 +252,7 @@ def _serve(
 
 async def _run(access: Access, machine: Machine, options: Options, serve: _Serve) -> None:
     from contextlib import AsyncExitStack
+    from urllib.parse import urlsplit
 
     from nearwise.cli.stopping import heed_signals
     from nearwise.client.cluster import LiveCluster
@@ -262,7 +263,8 @@ async def _run(access: Access, machine: Machine, options: Options, serve: _Serve
     stop = heed_signals()
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(LiveCluster(access))
-        process = Process(cluster, machine, options, real_surroundings())
+        host = urlsplit(access.server).netloc
+        process = Process(cluster, machine, options, real_surroundings(), host)
         for address, pages in (
             (serve.health, process.health_pages),
             (serve.metrics, process.operator_pages),

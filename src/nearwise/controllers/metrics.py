@@ -9,10 +9,8 @@ formats know no such counter: it is printed as untyped, as Go's library does for
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from prometheus_client.core import (
@@ -24,6 +22,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from nearwise.controllers.writing import Difference
+from nearwise.loops.distribution import Distribution
 from nearwise.machinery.cache import ObjectKey
 
 Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily | UnknownMetricFamily
@@ -41,32 +40,14 @@ class Held(NamedTuple):
     ideal: int = 0
 
 
-class _Distribution:
-    """How many numbers lay within which bounds."""
-
-    def __init__(self, bounds: Sequence[float]) -> None:
-        self._bounds = bounds
-        self._counts = [0] * (len(bounds) + 1)
-        self._total = 0.0
-
-    def observe(self, number: float) -> None:
-        self._counts[bisect_left(self._bounds, number)] += 1
-        self._total += number
-
-    def add_to(self, family: HistogramMetricFamily, *labels: str) -> HistogramMetricFamily:
-        buckets = cumulative(self._bounds, self._counts)
-        family.add_metric(labels, buckets, self._total)
-        return family
-
-
 class _Changes(Collector):
     """What the metrics of both controllers have in common."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
         self._changes: Counter[str] = Counter()
-        self._added = _Distribution(_ENDPOINTS)
-        self._removed = _Distribution(_ENDPOINTS)
+        self._added = Distribution(_ENDPOINTS)
+        self._removed = Distribution(_ENDPOINTS)
         self._held: dict[ObjectKey, Held] = {}
         self._totals = Held()
 
@@ -107,8 +88,10 @@ class _Changes(Collector):
     def _untyped(self, name: str, text: str, label: str) -> UnknownMetricFamily:
         return UnknownMetricFamily(f"{self._prefix}_{name}", text, labels=[label])
 
-    def _histogram(self, numbers: _Distribution, name: str, text: str) -> HistogramMetricFamily:
-        return numbers.add_to(HistogramMetricFamily(f"{self._prefix}_{name}", text, labels=[]))
+    def _histogram(self, numbers: Distribution, name: str, text: str) -> HistogramMetricFamily:
+        family = HistogramMetricFamily(f"{self._prefix}_{name}", text, labels=[])
+        numbers.add_to(family)
+        return family
 
 
 class SliceMetrics(_Changes):
@@ -117,8 +100,8 @@ class SliceMetrics(_Changes):
     def __init__(self) -> None:
         super().__init__("endpoint_slice_controller")
         self._syncs: Counter[str] = Counter()
-        self._written: dict[tuple[str, str], _Distribution] = defaultdict(
-            lambda: _Distribution(_SLICES)
+        self._written: dict[tuple[str, str], Distribution] = defaultdict(
+            lambda: Distribution(_SLICES)
         )
         self._distribution: dict[ObjectKey, str] = {}
         self._services: Counter[str] = Counter()
@@ -175,9 +158,9 @@ class MirroringMetrics(_Changes):
 
     def __init__(self) -> None:
         super().__init__("endpoint_slice_mirroring_controller")
-        self._updated = _Distribution(_ENDPOINTS)
-        self._skipped = _Distribution(_ENDPOINTS)
-        self._took = _Distribution(_SECONDS)
+        self._updated = Distribution(_ENDPOINTS)
+        self._skipped = Distribution(_ENDPOINTS)
+        self._took = Distribution(_SECONDS)
 
     def planned(self, difference: Difference, skipped: int) -> None:
         """Take note of what one sync is about to change, and how many addresses it leaves out."""
@@ -208,9 +191,3 @@ def _labelled(
     for value, number in sorted(numbers.items()):
         family.add_metric([value], number)
     return family
-
-
-def cumulative(bounds: Sequence[float], counts: Sequence[int]) -> list[tuple[str, float]]:
-    """Add up the counts of buckets and what is beyond, as the exposition formats want them."""
-    names = (*map(str, bounds), "+Inf")
-    return list(zip(names, map(float, accumulate(counts)), strict=True))

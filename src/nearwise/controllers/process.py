@@ -30,9 +30,10 @@ from nearwise.controllers.election import Candidate, LeadingCluster
 from nearwise.controllers.endpointslices import EndpointSliceController
 from nearwise.controllers.metrics import MirroringMetrics, SliceMetrics
 from nearwise.controllers.mirroring import MirroringController
-from nearwise.controllers.process_metrics import CountedCluster, LeaseCollector, QueueCollector
+from nearwise.controllers.process_metrics import LeaseCollector, QueueCollector
 from nearwise.controllers.recorder import Recorder
 from nearwise.loops.cluster import Cluster
+from nearwise.loops.counted import CountedCluster
 from nearwise.loops.informer import Informer
 from nearwise.loops.surroundings import Surroundings
 from nearwise.loops.workers import Workers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from nearwise.proxy.distribution import Distribution
+from nearwise.loops.distribution import Distribution
 
 _SYNC: Final = tuple(0.001 * 2**power for power in range(15))
 _PROGRAMMING: Final = (

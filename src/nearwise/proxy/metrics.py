@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
+from nearwise.loops.distribution import Distribution
 from nearwise.machinery.cache import ObjectKey
 from nearwise.model import Service
 from nearwise.nft.compile import Routes
 from nearwise.proxy.agent import Agent
-from nearwise.proxy.distribution import Distribution
 from nearwise.proxy.tended import Tended
 from nearwise.routing import Mode
 from nearwise.routing.backend import PortKey

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from nearwise.loops.cluster import Reading
+from nearwise.loops.counted import CountedReading
 from nearwise.loops.surroundings import Surroundings
 from nearwise.proxy.agent import Agent
 from nearwise.proxy.conntrack import Flows
@@ -44,10 +45,16 @@ class Process:
     """A proxy, and what can be read of it."""
 
     def __init__(
-        self, cluster: Reading, machine: Machine, options: Options, surroundings: Surroundings
+        self,
+        cluster: Reading,
+        machine: Machine,
+        options: Options,
+        surroundings: Surroundings,
+        host: str = "",
     ) -> None:
-        """Prepare to program a machine for a cluster."""
-        self._followed = Followed(cluster, surroundings, options.node or None)
+        """Prepare to program a machine for a cluster; ``host`` says in the metrics where it is."""
+        counted = CountedReading(cluster, host)
+        self._followed = Followed(counted, surroundings, options.node or None)
         # As patient as kube-proxy: two periods.
         health = Health(surroundings, 2 * options.sync_period)
         self.programming = Programming(machine.kernel, machine.flows, surroundings)
@@ -66,6 +73,7 @@ class Process:
         self.health_pages = HealthPages(health)
         self.registry = CollectorRegistry()
         self.registry.register(ProxyCollector(self.agent, self.health_pages.answers))
+        self.registry.register(counted)
         ProcessCollector(registry=self.registry)
         self.operator_pages = OperatorPages(self.registry, self.programming)
 

@@ -24,6 +24,10 @@ class Distribution:
 
     def add_to(self, family: HistogramMetricFamily, *labels: str) -> None:
         """Write it into a family of metrics."""
-        names = (*map(str, self._bounds), "+Inf")
-        buckets = list(zip(names, map(float, accumulate(self._counts)), strict=True))
-        family.add_metric(labels, buckets, self._total)
+        family.add_metric(labels, cumulative(self._bounds, self._counts), self._total)
+
+
+def cumulative(bounds: Sequence[float], counts: Sequence[int]) -> list[tuple[str, float]]:
+    """Add up the counts of buckets and what is beyond, as the exposition formats want them."""
+    names = (*map(str, bounds), "+Inf")
+    return list(zip(names, map(float, accumulate(counts)), strict=True))
