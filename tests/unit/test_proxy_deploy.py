@@ -191,7 +191,7 @@ def test_every_metric_is_explained() -> None:
             return {family.name for family in process.registry.collect()}
 
     told = re.findall(
-        r"^\| `((?:kubeproxy|nearwise_proxy)_[a-z_]+)`", PAGE.read_text(), re.MULTILINE
+        r"^\| `((?:kubeproxy|nearwise_proxy|rest_client)_[a-z_]+)`", PAGE.read_text(), re.MULTILINE
     )
     names = {
         name.removesuffix("_total") for name in run(story()) if not name.startswith("process_")
