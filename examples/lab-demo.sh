@@ -1,9 +1,10 @@
 #!/bin/sh
 # A cluster of three zones on this machine, and where connections go when pods fail. It stays up for
-# you to go on with. Needs root, and the program ip. LAB names another lab than demo.
+# you to go on with. Needs root, and the program ip. LAB gives the lab another name.
 set -eu
 nearwise=${1:-.venv/bin/nearwise}
-lab=${LAB:-demo}
+lab=${LAB:-lab}
+named=${LAB:+ --name $LAB}
 
 say() { printf '\n\033[1m%s\033[0m\n\n' "$*"; }
 [ -t 1 ] && [ -z "${NO_COLOR:-}" ] || say() { printf '\n# %s\n\n' "$*"; }
@@ -13,7 +14,10 @@ run() {
 }
 
 [ "$(id -u)" = 0 ] || { echo "A lab makes network namespaces, which needs root: use sudo." >&2; exit 2; }
-"$nearwise" lab down --name "$lab" >/dev/null
+if [ -e "/run/nearwise/lab/$lab" ]; then
+    echo "There is a lab already; this takes it away: $nearwise lab down$named" >&2
+    exit 2
+fi
 
 say "Three zones, two nodes each, and two services"
 run up >/dev/null
@@ -40,9 +44,9 @@ run curl a1 dns -n 100
 
 say "The lab is still up. What to try next:"
 cat <<END
-  $nearwise lab rollout web --name $lab
-  $nearwise lab kill node b1 --name $lab
-  $nearwise lab latency zone-a zone-b 5ms --name $lab
+  $nearwise lab rollout web$named
+  $nearwise lab kill node b1$named
+  $nearwise lab latency zone-a zone-b 5ms$named
   KUBECONFIG=/run/nearwise/lab/$lab/kubeconfig $nearwise explain web
-  $nearwise lab down --name $lab
+  $nearwise lab down$named
 END

@@ -155,7 +155,7 @@ class World:
         for family, each in self.process.programming.tended.items():
             wanted = compiled(each.table.settings, each.routes.routes)
             found = self.table(family)
-            assert found.chains == wanted.chains
+            assert found.chains.items() >= wanted.chains.items()  # others stay for later
             assert found.sets == wanted.sets
             for name, some in wanted.elements.items():
                 there = found.elements.get(name, {})

@@ -102,10 +102,14 @@ class Clients:
         named = [pod if pod in pods else "others" for pod in self.journey(place)]
         return [pod for pod, _ in groupby(named)]
 
+    def not_begun(self) -> str:
+        """Say which client has not had an answer yet; empty when all have."""
+        return ", ".join(place for place, its in self.traffic.items() if not its.answers)
+
     def failures(self) -> list[str]:
         """Return what failed, when, from where, and why."""
         return [
-            f"{each.at - self.began:8.3f} s  from {place}: {each.failure} after {each.seconds:.3f} s"
+            f"{each.at - self.began:8.3f} s from {place}: {each.failure} after {each.seconds:.3f} s"
             for place, traffic in self.traffic.items()
             for each in traffic.failures
         ]
@@ -126,8 +130,7 @@ def clients(it: Lab, service: str, *places: str, node_port: str = "") -> Iterato
                 for place, route in routes.items()
             }
         )
-        for place, traffic in running.traffic.items():
-            wait(lambda here=place, its=traffic: "" if its.answers else f"{here} has no answer yet")
+        wait(running.not_begun)
         yield running
     assert not running.failures(), "\n".join(running.failures())
     assert {namespace: _sent_again(namespace) for namespace in lost} == lost

@@ -86,7 +86,7 @@ def test_when_a_node_is_resized_hints_go_with_the_next_look_at_the_service(flags
         _two_work_and_two_idle(flags, callers)
         change = json.dumps({"status": {"allocatable": {"cpu": "14280m"}}})
         words = ["patch", "node", "ip-10-0-1-10", "--subresource=status", "--type=merge"]
-        command = [KUBECTL, "--kubeconfig", flags.kubeconfig, *words, "-p", change]
+        command = [str(KUBECTL), "--kubeconfig", str(flags.kubeconfig), *words, "-p", change]
         subprocess.run(command, check=True, capture_output=True)
         flags.settle()
         _two_work_and_two_idle(flags, callers)

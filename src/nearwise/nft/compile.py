@@ -43,6 +43,7 @@ from nearwise.nft.layout import (
     fixed_sets,
     remember_chain,
     spread_chain,
+    spread_of,
     sticky_set,
 )
 from nearwise.nft.plans import NOTHING, ObjectKey, Plan, Policies, plan, policies
@@ -84,13 +85,16 @@ def compiled(settings: Settings, services: Mapping[ObjectKey, Routes]) -> Rulese
 class Compiler:
     """The ruleset of one family as services change.
 
-    ``before`` is what a kernel has already. From it the first change takes who had which slot,
-    that is all.
+    ``before`` is what a kernel has already. From it come chains by number of endpoints, for they
+    stay, and with the first change who had which slot; that is all.
     """
 
     def __init__(self, settings: Settings, before: Ruleset | None = None) -> None:
         sets = {each.name: each for each in fixed_sets()}
         chains = {each.name: each for each in (*fixed_chains(settings), remember_chain(()))}
+        for spread in map(spread_of, before.chains if before else ()):
+            if spread:
+                chains[spread.chain] = spread_chain(spread, settings)
         elements: dict[str, Elements] = {
             name: {} for name, each in sets.items() if not each.dynamic
         }

@@ -18,6 +18,7 @@ change is a change of elements, and costs the same whatever else there is.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import msgspec
@@ -178,6 +179,9 @@ def _marking(settings: Settings) -> tuple[Rule, ...]:
 # --- chains by number of endpoints ----------------------------------------------------------
 
 
+_SPREAD: Final = re.compile("(spread|masquerade|local)-([1-9][0-9]*)(-sticky)?")
+
+
 class Spread(msgspec.Struct, frozen=True, gc=False):
     """How connections are spread: over how many endpoints, of which map, and what goes with it."""
 
@@ -194,6 +198,14 @@ class Spread(msgspec.Struct, frozen=True, gc=False):
         """The name of its chain: ``spread-3``, ``masquerade-3-sticky``."""
         kind = "local" if self.local else "masquerade" if self.masquerade else "spread"
         return f"{kind}-{self.count}{'-sticky' if self.sticky else ''}"
+
+
+def spread_of(chain: str) -> Spread | None:
+    """Return what a chain of this name spreads over; None if it is another kind of chain."""
+    if (found := _SPREAD.fullmatch(chain)) is None:
+        return None
+    kind, count, sticky = found.groups()
+    return Spread(int(count), kind == "local", kind == "masquerade", sticky is not None)
 
 
 def spread_chain(spread: Spread, settings: Settings) -> Chain:
