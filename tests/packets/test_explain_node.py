@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from netns import Namespace
+
+from nearwise.testing import kube_api
+
+KUBECTL = str(Path(sys.executable).parent / "kubectl")
 
 NODES = {"n1": ("192.168.7.1", "a"), "n2": ("192.168.7.2", "b")}
 POLICIES = {"externalTrafficPolicy": "Cluster", "internalTrafficPolicy": "Cluster"}
@@ -37,6 +42,7 @@ def objects() -> list[dict[str, Any]]:
         "clusterIP": "10.96.0.10",
         "clusterIPs": ["10.96.0.10", "fd00:96::10"],
         "ipFamilies": ["IPv4", "IPv6"],
+        "ipFamilyPolicy": "RequireDualStack",
         "ports": [{"name": "http", "port": 80, "nodePort": 30080, "protocol": "TCP"}],
         **POLICIES,
     }
@@ -81,13 +87,20 @@ def slice_of(
     }
 
 
+def live() -> list[dict[str, Any]]:
+    """Return all of it, with the namespace that an API server wants first."""
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}},
+        *objects(),
+    ]
+
+
 class Machine:
     """The node n1, whose kernel has what the proxy would have written."""
 
     def __init__(self, host: Namespace, dump: Path) -> None:
         self.host = host
         self.dump = dump
-        self.path = "PATH"
 
     def nearwise(self, *words: str) -> subprocess.CompletedProcess[str]:
         command = ("ip", "netns", "exec", self.host.name, sys.executable, "-m", "nearwise")
@@ -182,7 +195,9 @@ def test_an_element_deleted_by_hand_is_found_and_where_its_connections_go(
     (way,) = found["families"][0]["frontends"][0]["ways"]
     shares = {goal["name"] or goal["becomes"]: goal["share"] for goal in way["kernel"]}
     assert shares.keys() == {"web-1", "web-3", "untranslated"}
-    machine.program()
+    machine.host.nft(
+        "add element ip nearwise endpoints { 10.96.0.10 . tcp . 80 . 1 : 10.244.0.2 . 8080 }"
+    )
     assert machine.codes() == []
 
 
@@ -256,6 +271,39 @@ def test_a_flow_and_a_pin_to_a_pod_that_is_gone_are_found(machine: Machine) -> N
     found = machine.codes("shop/dns")
     assert "kernel-flows-stale" in found
     assert "kernel-pins-stale" in found
+
+
+# --- of a live cluster --------------------------------------------------------------------------
+
+
+def test_beside_a_running_proxy_the_kernel_agrees_and_without_it_falls_behind(
+    machine: Machine,
+) -> None:
+    with machine.host.entered(), kube_api(controllers=False, objects=live()) as api:
+        cluster = f"--kubeconfig={api.kubeconfig}"
+        proxy = machine.host.start(
+            sys.executable, "-m", "nearwise", "proxy", "--node-name=n1", cluster
+        )
+
+        def found() -> list[str]:
+            done = machine.nearwise("explain", "shop/web", cluster, "--node=n1", "-ojson")
+            assert done.returncode in {0, 1}, done.stderr
+            families = json.loads(done.stdout)["families"]
+            return [why["code"] for family in families for why in family["findings"]]
+
+        try:
+            until = time.monotonic() + 30
+            while told := found():
+                assert time.monotonic() < until, told
+        finally:
+            proxy.kill()
+            proxy.communicate()
+        gone = json.dumps([{"op": "remove", "path": "/endpoints/0"}])
+        machine.host.run(
+            KUBECTL, cluster, "patch", "-n=shop", "endpointslice/web-ipv4", "--type=json",
+            f"-p={gone}",
+        )  # fmt: skip
+        assert found() == ["kernel-endpoints-unknown"]
 
 
 # --- without rights -----------------------------------------------------------------------------

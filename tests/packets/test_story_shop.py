@@ -151,23 +151,23 @@ class Explained(NamedTuple):
 
 @pytest.mark.parametrize("node", ["control-1", *(f"worker-{each}" for each in range(1, 7))])
 def test_connections_go_where_explain_says_in_the_shares_it_says(shop: Lab, node: str) -> None:
-    fates, ways = set(), set()
+    fates = set()
     for service in SERVICES:
-        for traffic, said in _explained(shop, service, node).items():
-            place, door = (node, "") if traffic == "inside" else ("outside", node)
-            fates.add(said.fate)
-            ways.add(traffic)
-            if said.fate == "forward":
-                assert sum(said.shares.values()) == pytest.approx(1)
-                spread(shop, place, service, said.shares, node_port=door)
-            elif said.fate == "drop":
-                assert _silent(shop, place, service, node_port=door), (service, traffic)
-            else:
-                answers = shop.curl(place, service, 5, node_port=door)
-                assert {short(each) for each in answers} == {"refused"}, (service, traffic)
-    assert {"forward", "reject"} <= fates
-    assert ways == {"inside", "outside"}
+        for traffic, said in _explained(shop, service, node):
+            for place, door in WAYS_IN[traffic]:
+                fates.add((traffic, said.fate))
+                at = (place.format(node=node), service, door.format(node=node))
+                _as_said(shop, *at, said)
+    assert {("inside", "forward"), ("inside", "reject"), ("anywhere", "forward")} <= fates
+    assert "outside" in {traffic for traffic, _ in fates}
 
+
+WAYS_IN = {
+    "inside": [("{node}", "")],
+    "outside": [("outside", "{node}")],
+    "anywhere": [("{node}", ""), ("outside", "{node}")],
+}
+"""For each kind of traffic: from where it comes, and through the node port of which node."""
 
 SERVICES = [
     *("shop/cache-preloader", "shop/checkout", "shop/orders", "shop/search", "shop/recommend"),
@@ -176,15 +176,25 @@ SERVICES = [
 """Those with a cluster address whose endpoints are pods."""
 
 
-def _explained(it: Lab, service: str, node: str) -> dict[str, Explained]:
-    """Return what is said of each kind of traffic, inside and outside."""
+def _explained(it: Lab, service: str, node: str) -> list[tuple[str, Explained]]:
+    """Return what is said of each kind of traffic."""
     access = ["--kubeconfig", str(it.kubeconfig), "-o", "json"]
     done = CliRunner().invoke(cli, ["explain", service, "--from", node, *access])
     assert done.exit_code == 0, done.output
-    found = {}
+    found = []
     parts: list[Json] = json.loads(done.stdout)["parts"]
     for part in parts:
         (group,) = part["groups"]
         shares = {each["name"]: each["share"] for each in part["endpoints"]}
-        found[part["traffic"]] = Explained(group["fate"], shares)
+        found.append((part["traffic"], Explained(group["fate"], shares)))
     return found
+
+
+def _as_said(it: Lab, place: str, service: str, door: str, said: Explained) -> None:
+    if said.fate == "forward":
+        spread(it, place, service, said.shares, node_port=door)
+    elif said.fate == "drop":
+        assert _silent(it, place, service, node_port=door), (place, service)
+    else:
+        answers = it.curl(place, service, 5, node_port=door)
+        assert {short(each) for each in answers} == {"refused"}, (place, service)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,15 @@ from fake_kernel import FakeFlows, FakeKernel
 from nearwise.cli import Exit, cli
 from nearwise.cli import explain_node as module
 from nearwise.client.dump import load
+from nearwise.insight.programmed import (
+    Chosen,
+    FamilyLines,
+    FrontendLine,
+    NodeExplanation,
+    Way,
+)
+from nearwise.insight.programmed_ways import Goal
+from nearwise.model.reasons import CATALOGUE, Level
 from nearwise.nft.choices import Flow
 from nearwise.nft.layout import ENDPOINTS, SERVICES
 from nearwise.nft.registers import endpoint, frontend, pack_address, pack_drawn
@@ -24,6 +34,7 @@ from nearwise.proxy.kernel import KernelError
 from nearwise.proxy.node import Options
 
 SHOP = Path(__file__).parents[2] / "examples" / "shop.yaml"
+PAGE = (Path(__file__).parents[2] / "docs" / "explain.md").read_text()
 NODE = "worker-1"
 ADDRESS = "192.168.76.107"
 WEB = frontend(pack_address("10.96.166.70"), "TCP", 80)
@@ -105,15 +116,19 @@ def test_a_kernel_in_step_ends_with_0_and_says_so_first(here: Here) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "name", ["checkout", "ingress", "legacy-db", "orders", "recommend", "search", "payments"]
-)
-def test_every_service_of_the_shop_is_in_step(here: Here, name: str) -> None:
-    objects = load([str(SHOP)])
-    names = {each.metadata.name for each in objects.services}
-    if name not in names:
-        pytest.fail(f"{name}: there is {sorted(names)}")
-    assert explain(service=f"shop/{name}").exit_code == Exit.FINE
+def test_every_service_of_the_shop_is_in_step(here: Here) -> None:
+    """Headless ones, those without endpoints, and those that only terminating pods answer, too."""
+    for service in load([str(SHOP)]).services:
+        result = explain(service="/".join(service.metadata.key))
+        assert result.exit_code == Exit.FINE, result.output
+
+
+def test_a_headless_service_has_nothing_in_any_kernel(here: Here) -> None:
+    headless = next(s for s in load([str(SHOP)]).services if s.spec.cluster_ip == "None")
+    result = explain(service="/".join(headless.metadata.key))
+    assert result.exit_code == Exit.FINE
+    assert "\n\nWHY\n  note   " in result.stdout
+    assert "headless" in result.stdout
 
 
 def test_it_only_reads(here: Here) -> None:
@@ -130,15 +145,11 @@ def test_an_endpoint_taken_out_by_hand_ends_with_1_and_is_named(here: Here) -> N
     result = explain()
     assert result.exit_code == Exit.FINDINGS
     assert "The kernel does not have what it should for 1 of 2 frontends." in result.stdout
-    assert (
-        lines(result.stdout, ["web-1", "left as it is"])
-        == [
-            "web-1           10.244.0.17:8080    25.0 %           -",
-            "web-1           10.244.0.17:8080    25.0 %       25.0 %",
-            "left as it is   -                       -        25.0 %",
-        ]
-        or "left as it is" in result.stdout
-    )
+    assert lines(result.stdout, ["web-1", "left as it is"]) == [
+        "web-1           10.244.0.17:8080    25.0 %           -",
+        "left as it is   -                       -        25.0 %",
+        "web-1      10.244.0.17:8080    25.0 %       25.0 %",  # by the node port
+    ]
     assert "sends nothing to 10.244.0.17:8080 (pod web-1)" in result.stdout
 
 
@@ -221,6 +232,29 @@ def test_a_document_ends_with_1_as_well(here: Here) -> None:
     here.flush()
     assert explain("-o", "json").exit_code == Exit.FINDINGS
     assert document()["agrees"] is False
+
+
+# --- the page about it --------------------------------------------------------------------------
+
+
+def test_the_page_shows_what_is_printed(here: Here) -> None:
+    table = here.tables[Family.IPV4]
+    table.elements[ENDPOINTS][WEB + pack_drawn(1)] = endpoint(pack_address("10.244.0.77"), 8080)
+    assert f"$ sudo nearwise explain shop/web --node worker-1\n{explain().stdout}```" in PAGE
+
+
+def test_every_field_of_the_document_and_every_finding_is_on_the_page() -> None:
+    section = PAGE.partition("## On the node itself")[2].partition("## What is needed")[0]
+    named = set(re.findall(r"`([\w-]+)(?:\[\])?`", section))
+    values = (NodeExplanation, FamilyLines, FrontendLine, Chosen, Way, Goal)
+    fields = {name for each in values for name in each.__struct_encode_fields__}
+    codes = {
+        code
+        for code, entry in CATALOGUE.items()
+        if code.startswith("kernel-") and entry.level is not Level.INFO
+    }
+    assert fields - named == set()
+    assert codes - named == {"kernel-agrees-but", "kernel-differs"}  # headlines
 
 
 # --- wrong usage --------------------------------------------------------------------------------

@@ -142,10 +142,10 @@ def test_a_kernel_that_has_what_it_should_agrees() -> None:
     assert (line.frontend, line.kind, line.port) == ("10.96.0.1:80/TCP", "cluster address", "http")
     (way,) = line.ways
     assert way.should == way.kernel
-    assert [(goal.name, goal.endpoint, goal.share) for goal in way.kernel] == [
-        ("web-1", "10.0.0.1:8080", pytest.approx(1 / 3)),
-        ("web-2", "10.0.0.2:8080", pytest.approx(1 / 3)),
-        ("web-3", "10.0.0.3:8080", pytest.approx(1 / 3)),
+    assert [(goal.name, goal.endpoint, round(goal.share, 3)) for goal in way.kernel] == [
+        ("web-1", "10.0.0.1:8080", 0.333),
+        ("web-2", "10.0.0.2:8080", 0.333),
+        ("web-3", "10.0.0.3:8080", 0.333),
     ]
 
 
@@ -437,6 +437,7 @@ def test_a_set_that_cannot_be_read_is_all_that_is_told() -> None:
 
     found = meddled(WEB, meddle)
     assert codes(found.findings) == ["kernel-sets-unreadable"]
+    assert found.headline == found.findings[0]
     assert found.frontends == ()
 
 

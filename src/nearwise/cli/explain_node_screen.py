@@ -60,11 +60,12 @@ def _print_frontends(frontends: Sequence[FrontendLine], *, wide: bool) -> None:
     rows: list[list[Text]] = []
     for line in sorted(frontends, key=lambda each: each.agrees):
         for way in line.ways:
-            kernel: Text = "the same"
+            should, kernel = _summed(way.should), _summed(way.kernel)
+            has: Text = "the same"
             if way.should != way.kernel:
-                kernel = Painted(_summed(way.kernel), Colour.RED)
+                has = Painted(kernel if kernel != should else f"{kernel}, but others", Colour.RED)
             where = (line.frontend, line.kind or "-", line.port or "-", _CLIENTS[way.clients])
-            rows.append([*where, _summed(way.should), kernel])
+            rows.append([*where, should, has])
     _print_rows(["FRONTEND", "KIND", "PORT", "FROM", "SHOULD GO TO", "IN THE KERNEL"], rows, wide)
 
 

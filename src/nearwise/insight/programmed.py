@@ -245,6 +245,8 @@ def _goals(found: Goals, backends: Mapping[bytes, Backend]) -> tuple[Goal, ...]:
 def _headline(lines: Sequence[FrontendLine], findings: Sequence[Reason]) -> Reason:
     if other := sum(not line.agrees for line in lines):
         return reason("kernel-differs", other=other, frontends=len(lines))
+    if findings and not lines:
+        return findings[0]
     if findings:
         return reason("kernel-agrees-but", findings=len(findings))
     return reason("kernel-agrees", frontends=len(lines))

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from nearwise.insight.programmed_rules import seconds_at, spread_of
+from nearwise.insight.programmed_rules import seconds_at
 from nearwise.nft.layout import (
     ALLOWED,
     ENDPOINTS,
@@ -20,6 +20,7 @@ from nearwise.nft.layout import (
     LOCAL_ENDPOINTS,
     OUTSIDE,
     SERVICES,
+    spread_of,
 )
 from nearwise.nft.registers import address_of, drawn_of, pack_drawn
 from nearwise.nft.ruleset import Drop, Goto, Ruleset, Verdict

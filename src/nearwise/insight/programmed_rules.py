@@ -19,17 +19,16 @@ from nearwise.nft.layout import (
     POLICY_LOCAL,
     SERVICES,
     Settings,
-    Spread,
     fixed_chains,
     fixed_sets,
     remember_chain,
     spread_chain,
+    spread_of,
     sticky_set,
 )
 from nearwise.nft.registers import address_of, pack_address, port_of, protocol_of
 from nearwise.nft.ruleset import Field, Hook, Marked, Match, Ruleset, SetMark, Within
 
-_SPREAD: Final = re.compile(r"(spread|masquerade|local)-([1-9][0-9]*)(-sticky)?")
 _STICKY: Final = re.compile(r"sticky-([1-9][0-9]*)")
 
 
@@ -60,19 +59,6 @@ def changed_parts(table: Ruleset, settings: Settings) -> tuple[str, ...]:
     other_chains = _other(chains, table.chains)
     other_sets = _other(sets, table.sets)
     return (*(f"chain {name}" for name in other_chains), *(f"set {name}" for name in other_sets))
-
-
-def spread_of(chain: str) -> Spread | None:
-    """Return how a chain spreads connections, by its name; None if it is not one that does."""
-    found = _SPREAD.fullmatch(chain)
-    if not found:
-        return None
-    return Spread(
-        int(found[2]),
-        local=found[1] == "local",
-        masquerade=found[1] == "masquerade",
-        sticky=bool(found[3]),
-    )
 
 
 def seconds_at(table: Ruleset, frontend: bytes) -> tuple[int, ...]:

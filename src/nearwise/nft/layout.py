@@ -11,9 +11,9 @@ Law: nothing in here knows a service. All that differs between services is in el
     input, postrouting --> remember        which endpoint a client got, for session affinity
            postrouting                     masquerade what is marked, and who calls itself
 
-There is a chain for each number of endpoints that some service has, never for a service or an
-endpoint; the endpoints are in one map, by address, protocol, port and a number that is drawn. So a
-change is a change of elements, and costs the same whatever else there is.
+There is a chain for each number of endpoints that some service has or had, never for a service or
+an endpoint; the endpoints are in one map, by address, protocol, port and a number that is drawn. So
+a change is a change of elements, and costs the same whatever else there is.
 """
 
 from __future__ import annotations
