@@ -152,7 +152,7 @@ class World:
 
     def assert_as_compiled(self) -> None:
         """Check that the kernel has what compiling from nothing gives, but for slots."""
-        for family, each in self.process.programming.tended.items():
+        for family, each in self.process.programming.families.items():
             wanted = compiled(each.table.settings, each.routes.routes)
             found = self.table(family)
             assert found.chains.items() >= wanted.chains.items()  # others stay for later

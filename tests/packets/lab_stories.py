@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from lab_commands import ROOT
+from msgspec.structs import replace
 
 from nearwise.lab import namespaces
+from nearwise.lab.addresses import MOST_PODS
 from nearwise.lab.dumps import objects_in
+from nearwise.lab.names import OUTSIDE
 from nearwise.lab.probe import Answer
-from nearwise.lab.running import Lab, Traffic
+from nearwise.lab.running import Lab, Route, Traffic
 from nearwise.lab.topology import Wanted, demo
 from nearwise.lab.waiting import wait
 from nearwise.model.selectors import matches
@@ -30,6 +33,8 @@ SIGNIFICANCE: Final = 1e-9
 """How probable it may be that chance alone makes a check of shares fail."""
 CONNECTIONS: Final = 400
 """Enough to tell thirds from halves with that significance (``surprise`` of 200 is 23.6)."""
+_TO_ONE: Final = 120
+"""Enough to see that somebody else gets a sixth or more: that he never did is less probable."""
 
 _PATIENT: Final = 5.0  # seconds until a connection of a client that never stops has failed
 _RATE: Final = 60.0  # connections a second of such a client
@@ -102,9 +107,19 @@ class Clients:
         named = [pod if pod in pods else "others" for pod in self.journey(place)]
         return [pod for pod, _ in groupby(named)]
 
-    def not_begun(self) -> str:
-        """Say which client has not had an answer yet; empty when all have."""
-        return ", ".join(place for place, its in self.traffic.items() if not its.answers)
+    def go_on(self) -> None:
+        """Wait until each client has had one answer more."""
+        now = time.monotonic()
+
+        def not_yet() -> str:
+            waiting = [
+                place
+                for place, traffic in self.traffic.items()
+                if not traffic.answers or traffic.answers[-1].at < now
+            ]
+            return f"clients are waiting: {', '.join(waiting)}" if waiting else ""
+
+        wait(not_yet)
 
     def failures(self) -> list[str]:
         """Return what failed, when, from where, and why."""
@@ -119,10 +134,17 @@ class Clients:
 def clients(it: Lab, service: str, *places: str, node_port: str = "") -> Iterator[Clients]:
     """Have clients open connections all the time; when one fails, the test does.
 
-    No packet that opens a connection may get lost either, which a client would notice as a delay.
+    Clients on nodes have the address of a pod. Then no packet that opens a connection may get lost
+    either, which they would notice as a delay: nobody changes their ports, so none of them comes
+    to a port where the pod waits for the end of an older connection.
     """
     routes = {place: it.route(place, service, node_port=node_port) for place in places}
-    lost = {route.namespace: _sent_again(route.namespace) for route in routes.values()}
+    for place, route in routes.items():
+        if place in it.plan.nodes:
+            source = it.plan.nodes[place].pod(4, MOST_PODS)
+            routes[place] = Route(route.namespace, replace(route.target, source=source))
+    inside = {route.namespace for place, route in routes.items() if place != OUTSIDE}
+    before = {namespace: _sent_again(namespace) for namespace in inside}
     with ExitStack() as stack:
         running = Clients(
             {
@@ -130,10 +152,12 @@ def clients(it: Lab, service: str, *places: str, node_port: str = "") -> Iterato
                 for place, route in routes.items()
             }
         )
-        wait(running.not_begun)
+        running.go_on()
         yield running
+        running.go_on()
     assert not running.failures(), "\n".join(running.failures())
-    assert {namespace: _sent_again(namespace) for namespace in lost} == lost
+    lost = [namespace for namespace in inside if _sent_again(namespace) != before[namespace]]
+    assert not lost, f"packets that open connections got lost in {lost}"
 
 
 def _sent_again(namespace: str) -> int:
@@ -162,7 +186,8 @@ def spread(
 ) -> None:
     """Fail the test unless connections go to these pods, evenly or in these shares."""
     shares = wanted if isinstance(wanted, Mapping) else evenly(wanted)
-    answers = it.curl(place, service, CONNECTIONS, node_port=node_port, timeout=_PATIENT)
+    count = _TO_ONE if 1 in shares.values() else CONNECTIONS
+    answers = it.curl(place, service, count, node_port=node_port, timeout=_PATIENT)
     found = Counter(map(short, answers))
     assert not strange(found, shares), f"from {place} to {service}: {strange(found, shares)}"
 

@@ -321,7 +321,7 @@ def test_f62_an_odd_set_of_another_program_is_in_nobodys_way(stage: Stage) -> No
                 with closing(program):
                     program.check(Family)
                     by_program = program.read(Family.IPV4)
-            ruleset = stage.process.programming.tended[Family.IPV4].table.ruleset
+            ruleset = stage.process.programming.families[Family.IPV4].table.ruleset
             assert ruleset is not None
             assert diff(by_program, ruleset).is_empty
             stage.cluster.put(slice_of(pod("far-1")))
@@ -397,7 +397,7 @@ def test_f87_a_loop_of_connections_finds_what_was_chosen_for_each_zone(
     async def story() -> None:
         async with stage.playing(service(), slice_, at=here(zone)):
             await stage.becomes(expected)
-            routes = stage.process.programming.tended[Family.IPV4].routes.routes
+            routes = stage.process.programming.families[Family.IPV4].routes.routes
             (selection,) = routes["shop", "web"].selections.values()
             assert {NAMES[backend.address] for backend in selection.cluster} == expected
 

@@ -115,20 +115,19 @@ class History:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._out = file.open("w")
         self._last: dict[str, tuple[str, ...]] = {}
 
     def note(self, town: Town) -> None:
         """Note who may answer from now on; who did before still may for a while."""
         now = time.monotonic()
-        for place, who in town.chosen():
-            if self._last.get(place) != who:
-                self._last[place] = who
-                self._out.write(f"{now} {place} {','.join(who)}\n")
+        news = {place: who for place, who in town.chosen() if self._last.get(place) != who}
+        if news:
+            self._last |= news
+            with self._file.open("a") as out:
+                out.writelines(f"{now} {place} {','.join(who)}\n" for place, who in news.items())
 
     def read(self) -> dict[str, list[Chosen]]:
         """Return what was noted, by place."""
-        self._out.close()
         found: dict[str, list[Chosen]] = defaultdict(list)
         for line in self._file.read_text().splitlines():
             since, place, who = line.split()
@@ -199,7 +198,7 @@ async def _soak(
     await running
     print(f"{before / 1e6:.1f} MB, then {after / 1e6:.1f} MB")
     assert after - before < _GROWTH
-    tended = programming.tended[Family.IPV4]
+    tended = programming.families[Family.IPV4]
     wanted, found = tended.table.ruleset, machine.kernel.read(Family.IPV4)
     assert wanted is not None
     assert diff(found, wanted).is_empty
@@ -237,7 +236,7 @@ async def _settled(programming: Programming, feed: Feed, number: int) -> None:
 
 
 def _has(programming: Programming, frontend: bytes) -> bool:
-    tended = programming.tended.get(Family.IPV4)
+    tended = programming.families.get(Family.IPV4)
     if tended is None or tended.table.ruleset is None or not tended.table.certain:
         return False
     return frontend in tended.table.ruleset.elements[FRONTENDS]

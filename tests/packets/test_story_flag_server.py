@@ -9,15 +9,17 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from lab_stories import Clients, clients, example, spread
+from lab_stories import clients, example, spread
 
 from nearwise.cli import cli
 from nearwise.lab.running import Lab, lab
+from nearwise.lab.waiting import wait
 from nearwise.model.objects import Objects
 from nearwise.model.wellknown import SERVICE_NAME
 
@@ -29,21 +31,27 @@ NEAR, FAR = "ap-northeast-2a", "ap-northeast-2c"
 KUBECTL = Path(sys.executable).parent / "kubectl"
 
 
-@pytest.fixture
-def flags() -> Iterator[Lab]:
-    """Have the cluster as it was when all began: three nodes of 4 CPUs in each zone."""
+@pytest.fixture(scope="module")
+def running_flags() -> Iterator[Lab]:
     with lab(example("flag-server-1-hints-on.yaml"), f"ff{os.getpid()}") as it:
         yield it
+
+
+@pytest.fixture
+def flags(running_flags: Lab) -> Lab:
+    """Give the cluster as it was when all began: three nodes of 4 CPUs in each zone."""
+    running_flags.settle()
+    return running_flags
 
 
 def test_the_incident_with_real_connections(flags: Lab) -> None:
     """Told as in the tutorial, while the callers go on; no call fails in all of it."""
     with clients(flags, SERVICE, *CALLERS) as callers:
-        _two_work_and_two_idle(flags, callers)
+        _two_work_and_two_idle(flags)
 
         # A node is added, and zone 2a has 22.28 of 34.28 CPUs: 0.65. The hints are gone.
         flags.add_node("ip-10-0-1-13", NEAR, "10280m")
-        flags.until(lambda objects: _hints(objects) == {}, "the end of the hints")
+        flags.until(_has_none, "the end of the hints")
         flags.settle()
         _all_share(flags)
         assert "Hints are off: the zones need at least" in _explained(flags)
@@ -53,24 +61,22 @@ def test_the_incident_with_real_connections(flags: Lab) -> None:
         flags.remove_node("ip-10-0-1-13")
         flags.settle()
         _all_share(flags)
-        _touch(flags, "once")
-        flags.until(lambda objects: len(_hints(objects)) == 4, "hints again")
-        flags.settle()
-        _two_work_and_two_idle(flags, callers)
+        _touch_until(flags, _has_hints)
+        _two_work_and_two_idle(flags)
+    for caller in CALLERS:
+        assert set(callers.journey(caller)) <= set(PODS)
 
 
 def test_between_two_shares_with_hints_there_is_one_without(flags: Lab) -> None:
     """Of four pods zone 2a gets two with half of the CPU, three with three quarters of it."""
     with clients(flags, SERVICE, *CALLERS):
         flags.add_node("ip-10-0-1-13", NEAR, "10280m")
-        flags.until(lambda objects: _hints(objects) == {}, "the end of the hints")
+        flags.until(_has_none, "the end of the hints")
         flags.settle()
         _all_share(flags)
         flags.add_node("ip-10-0-1-14", NEAR, "13720m")  # 36 of 48
         flags.settle()
-        _touch(flags, "once")
-        flags.until(lambda objects: len(_hints(objects)) == 4, "hints again")
-        flags.settle()
+        _touch_until(flags, _has_hints)
         zones = _hints(flags.objects())
         lent = [pod for pod, zone in zones.items() if zone == NEAR]
         kept = [pod for pod, zone in zones.items() if zone == FAR]
@@ -79,26 +85,44 @@ def test_between_two_shares_with_hints_there_is_one_without(flags: Lab) -> None:
             spread(flags, place, SERVICE, lent)
         spread(flags, "ip-10-0-3-10", SERVICE, kept)
         assert "3 of 4 ready endpoints get all the traffic, 1 gets none" in _explained(flags)
+        for node in ("ip-10-0-1-13", "ip-10-0-1-14"):
+            flags.remove_node(node)
+        _touch_until(flags, _two_and_two)
 
 
 def test_when_a_node_is_resized_hints_go_with_the_next_look_at_the_service(flags: Lab) -> None:
-    with clients(flags, SERVICE, *CALLERS) as callers:
-        _two_work_and_two_idle(flags, callers)
-        change = json.dumps({"status": {"allocatable": {"cpu": "14280m"}}})
-        words = ["patch", "node", "ip-10-0-1-10", "--subresource=status", "--type=merge"]
-        command = [str(KUBECTL), "--kubeconfig", str(flags.kubeconfig), *words, "-p", change]
-        subprocess.run(command, check=True, capture_output=True)
+    with clients(flags, SERVICE, *CALLERS):
+        _resize(flags, "ip-10-0-1-10", "14280m")  # 22.28 of 34.28
         flags.settle()
-        _two_work_and_two_idle(flags, callers)
-        _touch(flags, "once")
-        flags.until(lambda objects: _hints(objects) == {}, "the end of the hints")
-        flags.settle()
+        assert _two_and_two(flags.objects())
+        _touch_until(flags, _has_none)
         _all_share(flags)
+        _resize(flags, "ip-10-0-1-10", "4")
+        _touch_until(flags, _two_and_two)
 
 
-def _two_work_and_two_idle(flags: Lab, callers: Clients) -> None:
+def _resize(flags: Lab, node: str, cpu: str) -> None:
+    change = json.dumps({"status": {"allocatable": {"cpu": cpu}}})
+    words = ["patch", "node", node, "--subresource=status", "--type=merge", "-p", change]
+    command = [str(KUBECTL), "--kubeconfig", str(flags.kubeconfig), *words]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def _has_none(objects: Objects) -> bool:
+    return not _hints(objects)
+
+
+def _has_hints(objects: Objects) -> bool:
+    return len(_hints(objects)) == len(PODS)
+
+
+def _two_and_two(objects: Objects) -> bool:
+    return sorted(_hints(objects).values()) == [NEAR, NEAR, FAR, FAR]
+
+
+def _two_work_and_two_idle(flags: Lab) -> None:
     assert _hints(flags.objects()) == {ZERO: FAR, ONE: NEAR, TWO: NEAR, THREE: FAR}
-    for caller in callers.traffic:
+    for caller in CALLERS:
         spread(flags, caller, SERVICE, {ZERO: 0.0, ONE: 0.5, TWO: 0.5, THREE: 0.0})
     spread(flags, "ip-10-0-3-10", SERVICE, [ZERO, THREE])
     assert "2 of 4 ready endpoints get all the traffic, 2 get none." in _explained(flags)
@@ -121,10 +145,20 @@ def _hints(objects: Objects) -> dict[str, str]:
     }
 
 
-def _touch(flags: Lab, value: str) -> None:
-    """Change something of the service that means nothing."""
-    change = {"metadata": {"labels": {"touched": value}}}
-    flags.api.patch("Service", "feature-flags", change, "platform")
+def _touch_until(flags: Lab, so: Callable[[Objects], bool]) -> None:
+    """Change something of the service that means nothing, until what comes of a look at it is so.
+
+    Once is enough, when the controller knows by then what has become of the nodes.
+    """
+    numbers = count()
+
+    def not_yet() -> str:
+        change = {"metadata": {"labels": {"touched": str(next(numbers))}}}
+        flags.api.patch("Service", "feature-flags", change, "platform")
+        return "" if so(flags.objects()) else f"the hints are {_hints(flags.objects())}"
+
+    wait(not_yet)
+    flags.settle()
 
 
 def _explained(flags: Lab) -> str:

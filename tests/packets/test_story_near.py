@@ -71,6 +71,7 @@ def test_a_rollout_of_a_daemon_zone_by_zone_fails_no_request(town: Lab) -> None:
     before = pods_of(town, "preloader")
     with clients(town, "preloader", *sorted(before)) as running:
         town.rollout("preloader", max_unavailable=2)
+        town.settle()
     after = pods_of(town, "preloader")
     assert not set(before.values()) & set(after.values())
     for place in before:

@@ -19,7 +19,7 @@ from nearwise.lab.rollout import successor
 from nearwise.lab.running import Lab, lab
 from nearwise.lab.waiting import wait
 
-PATIENCE = 0.5  # seconds in which nothing comes back where packets are dropped
+PATIENCE = 0.3  # seconds in which nothing comes back where packets are dropped
 
 
 @pytest.fixture(scope="module")

@@ -45,8 +45,8 @@ from nearwise.nft.ruleset import Family
 from nearwise.nft.trace import End, Outcome, Packet, outcomes
 from nearwise.proxy import netlink
 from nearwise.proxy.health import Health
+from nearwise.proxy.health_checks import HealthChecks
 from nearwise.proxy.kernel import KernelError
-from nearwise.proxy.local import LocalServices
 from nearwise.proxy.netfilter_socket import NetlinkError
 from nearwise.proxy.netlink import NetlinkKernel
 from nearwise.proxy.program import ProgramKernel
@@ -199,7 +199,7 @@ def test_f54_outside_the_terminating_pod_here_serves_inside_the_ready_one_elsewh
     assert reached(made, POD, CLUSTER) == {"2"}
     asked: dict[int, object] = {}
     health = Health(Surroundings(lambda: 0.0, lambda: "", lambda: 0.0), patience=60.0)
-    services = LocalServices(health, asked.update)
+    services = HealthChecks(health, asked.update)
     services.changed(Family.IPV4, {("shop", "web"): made})
     answer = asked[32000].get()  # type: ignore[attr-defined]
     assert (answer.status, json.loads(answer.body)["localEndpoints"]) == (503, 0)

@@ -507,7 +507,7 @@ def test_a_service_that_waits_for_a_frontend_may_change_and_go_meanwhile() -> No
         ("web", "http", "shop/web:http"),
         ("web", "", "shop/web"),
         ("w" * 130, "http", "shop/" + "w" * 123),
-        ('we"b\\\nü', "", "shop/we?b???"),
+        ('we"b\\\nü', "", "shop/web\\ü"),
     ],
 )
 def test_verdicts_say_which_service_they_are_of(name: str, port: str, comment: str) -> None:

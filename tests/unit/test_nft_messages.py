@@ -18,6 +18,7 @@ from nearwise.nft.layout import (
     ENDPOINTS,
     OWN_ENDPOINTS,
     SERVICES,
+    set_named,
 )
 from nearwise.nft.netlink.attributes import (
     LONGEST,
@@ -49,7 +50,6 @@ from nearwise.nft.ruleset import (
     Unknown,
     Verdict,
 )
-from nearwise.nft.shapes import shape
 from ruleset_builders import Sample, address, built, endpoint_of, frontend_of, rulesets
 
 IPV4, IPV6 = Family.IPV4, Family.IPV6
@@ -143,7 +143,7 @@ def test_a_changed_endpoint_is_two_messages() -> None:
     after.elements[ENDPOINTS][key] = endpoint_of(IPV4, 99)
     gone, came = messages(diff(before, after))
     assert (kind_of(gone), kind_of(came)) == ("DELSETELEM", "NEWSETELEM")
-    assert elements_of(shape(ENDPOINTS), [came.payload], IPV4) == {key: endpoint_of(IPV4, 99)}
+    assert elements_of(set_named(ENDPOINTS), [came.payload], IPV4) == {key: endpoint_of(IPV4, 99)}
 
 
 def test_what_is_not_ours_is_never_written() -> None:
@@ -165,14 +165,14 @@ NOTES = bytes.fromhex(
 
 
 def test_the_notes_of_a_set_are_those_of_nft() -> None:
-    assert unpack(declaration(shape(ENDPOINTS), IPV4, 1))[13] == NOTES
+    assert unpack(declaration(set_named(ENDPOINTS), IPV4, 1))[13] == NOTES
 
 
 @pytest.mark.parametrize("family", Family)
 @pytest.mark.parametrize("name", sorted(built(IPV4, ALL).sets))
 def test_each_set_is_read_back_from_its_declaration(name: str, family: Family) -> None:
-    attributes = unpack(declaration(shape(name), family, 1))
-    assert declared(attributes, name, family) == shape(name)
+    attributes = unpack(declaration(set_named(name), family, 1))
+    assert declared(attributes, name, family) == set_named(name)
 
 
 @pytest.mark.parametrize("name", [SERVICES, ENDPOINTS, ALLOWED, CLUSTER_ADDRESSES])
@@ -191,13 +191,13 @@ def test_each_set_is_read_back_from_its_declaration(name: str, family: Family) -
     ],
 )
 def test_a_set_that_is_not_ours_has_no_key(name: str, kind: int, value: bytes) -> None:
-    attributes = unpack(declaration(shape(name), IPV4, 1)) | {kind: value}
+    attributes = unpack(declaration(set_named(name), IPV4, 1)) | {kind: value}
     assert declared(attributes, name, IPV4) == Set(name, ())
 
 
 @given(notes=st.binary(max_size=80), flags=st.binary(max_size=4))
 def test_no_declaration_raises_an_error(notes: bytes, flags: bytes) -> None:
-    attributes = unpack(declaration(shape(ENDPOINTS), IPV4, 1))
+    attributes = unpack(declaration(set_named(ENDPOINTS), IPV4, 1))
     declared(attributes | {13: notes, 3: flags}, ENDPOINTS, IPV4)
     declared(attributes | {13: NOTES[: len(notes)] + notes}, ENDPOINTS, IPV4)
 
@@ -217,23 +217,23 @@ def dumped(key: bytes, value: bytes = b"", *others: bytes) -> bytes:
 def test_lists_of_elements_end_before_64_kib_and_nothing_is_lost(family: Family) -> None:
     ruleset = built(family, [Sample(number, endpoints=3) for number in range(3000)])
     for name, elements in ruleset.elements.items():
-        lists = list(packed(shape(name), elements, family))
+        lists = list(packed(set_named(name), elements, family))
         assert all(len(each) <= LONGEST - 4 for each in lists)
         found = {}
         for each in lists:
-            found.update(unpacked(shape(name), each, family))
+            found.update(unpacked(set_named(name), each, family))
         assert found == elements
 
 
 def test_no_elements_are_no_message() -> None:
-    assert list(packed(shape(SERVICES), {}, IPV4)) == []
+    assert list(packed(set_named(SERVICES), {}, IPV4)) == []
 
 
 def test_elements_are_read_as_the_kernel_tells_them() -> None:
     key, value = frontend_of(IPV4, WEB) + pack_drawn(0), endpoint_of(IPV4, 1)
     one = dumped(key, value)
     other = dumped(key[:-4] + pack_drawn(1), value)
-    assert unpacked(shape(ENDPOINTS), one + other, IPV4) == {
+    assert unpacked(set_named(ENDPOINTS), one + other, IPV4) == {
         key: value,
         key[:-4] + pack_drawn(1): value,
     }
@@ -243,20 +243,20 @@ def test_an_element_with_something_of_others_is_not_ours() -> None:
     key, value = frontend_of(IPV4, WEB) + pack_drawn(0), endpoint_of(IPV4, 1)
     ends = pack(4, bytes(8))
     with pytest.raises(ValueError, match="not ours"):
-        unpacked(shape(ENDPOINTS), dumped(key, value, ends), IPV4)
+        unpacked(set_named(ENDPOINTS), dumped(key, value, ends), IPV4)
 
 
 def test_a_verdict_of_others_is_not_ours() -> None:
     accept = pack(2, pack(2, pack_number(1, 1)))
     strange = pack(1, pack(1, pack(1, frontend_of(IPV4, WEB))) + accept)
     with pytest.raises(ValueError, match="verdict"):
-        unpacked(shape(SERVICES), strange, IPV4)
+        unpacked(set_named(SERVICES), strange, IPV4)
 
 
 def test_comments_are_cut_to_what_nft_takes() -> None:
     elements: Elements = {frontend_of(IPV4, WEB): Verdict(Goto("refuse"), 'a"b\n' + "x" * 200)}
-    (written,) = packed(shape(SERVICES), elements, IPV4)
-    (read,) = unpacked(shape(SERVICES), written, IPV4).values()
+    (written,) = packed(set_named(SERVICES), elements, IPV4)
+    (read,) = unpacked(set_named(SERVICES), written, IPV4).values()
     assert read == Verdict(Goto("refuse"), "ab" + "x" * 126)
 
 
@@ -291,7 +291,7 @@ def test_a_set_that_was_told_in_part_is_asked_for_again() -> None:
 def test_elements_of_any_bytes_are_read_or_refused(junk: bytes) -> None:
     for name in (SERVICES, ENDPOINTS, ALLOWED, OWN_ENDPOINTS, AFFINITY):
         with suppress(ValueError):
-            unpacked(shape(name), junk, IPV4)
+            unpacked(set_named(name), junk, IPV4)
 
 
 # --- rules ----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearwise.nft.diff import Transaction, diff
-from nearwise.nft.layout import AFFINITY, ALLOWED, ENDPOINTS, SERVICES
+from nearwise.nft.layout import AFFINITY, ALLOWED, ENDPOINTS, SERVICES, set_named
 from nearwise.nft.listing import elements_as_listed, listed, listed_elements
 from nearwise.nft.registers import endpoint, frontend, pack_address, pack_drawn
 from nearwise.nft.ruleset import (
@@ -41,7 +41,6 @@ from nearwise.nft.ruleset import (
     Verdict,
     Within,
 )
-from nearwise.nft.shapes import shape
 from nearwise.nft.text import (
     LONGEST_COMMENT,
     as_they_are,
@@ -225,7 +224,7 @@ def test_a_hook_that_is_not_ours_is_seen(line: str) -> None:
 def test_elements_are_written_as_nft_lists_them(
     name: str, family: Family, key: bytes, value: Verdict | bytes, text: str
 ) -> None:
-    assert element_text(shape(name), family, key, value) == text
+    assert element_text(set_named(name), family, key, value) == text
 
 
 @pytest.mark.parametrize(
@@ -242,9 +241,9 @@ def test_ranges_are_written_as_networks_where_they_are_some(
 ) -> None:
     start = frontend(pack_address("10.96.0.1"), "TCP", 80)
     key = start + pack_address(first) + start + pack_address(last)
-    written = element_text(shape(ALLOWED), IPV4, key, None)
+    written = element_text(set_named(ALLOWED), IPV4, key, None)
     assert written == f"10.96.0.1 . tcp . 80 . {text}"
-    ruleset = Ruleset(IPV4, {}, {ALLOWED: shape(ALLOWED)}, {ALLOWED: {key: None}})
+    ruleset = Ruleset(IPV4, {}, {ALLOWED: set_named(ALLOWED)}, {ALLOWED: {key: None}})
     assert listed(ruleset_text(ruleset), IPV4) == ruleset
 
 
@@ -260,7 +259,7 @@ def test_ranges_are_written_as_networks_where_they_are_some(
 )
 def test_a_comment_never_breaks_out_of_its_quotes(comment: str, left: str) -> None:
     assert comment_text(comment) == left
-    text = element_text(shape(SERVICES), IPV4, frontend_of(IPV4, WEB), Verdict(Drop(), comment))
+    text = element_text(set_named(SERVICES), IPV4, frontend_of(IPV4, WEB), Verdict(Drop(), comment))
     assert text == f'10.96.0.1 . tcp . 80 comment "{left}" : drop'
 
 
@@ -285,7 +284,7 @@ SMALL = Ruleset(
         "output": Chain("output", ((Jump("services"),),), Hook.OUTPUT),
         "services": Chain("services", ((HasPort(), Reject()), (Drop(),))),
     },
-    {"wanted": Set("wanted", (Field.DESTINATION,)), AFFINITY: shape(AFFINITY)},
+    {"wanted": Set("wanted", (Field.DESTINATION,)), AFFINITY: set_named(AFFINITY)},
     {"wanted": {pack_address("10.0.0.1"): None}},
 )
 SMALL_TEXT = tabbed(
@@ -389,7 +388,7 @@ JUNK = st.text(alphabet=' \t\n{}:.,"#=@!abz019-/', max_size=60)
 def test_no_listing_raises_an_error(junk: str, place: int, cut: int) -> None:
     text = ruleset_text(built(IPV4, [WEB, Sample(2, seconds=5, sources=(1,))]))
     listed(text[:place] + junk + text[place + cut :], IPV4)
-    listed_elements(text[:place] + junk + text[place + cut :], shape(AFFINITY), IPV4)
+    listed_elements(text[:place] + junk + text[place + cut :], set_named(AFFINITY), IPV4)
 
 
 # --- what the kernel fills by itself --------------------------------------------------------
@@ -410,7 +409,7 @@ PIN = pack_address("10.1.0.1") + frontend(pack_address("10.96.0.1"), "TCP", 80)
 
 
 def test_what_clients_got_is_read_with_its_times_left_out() -> None:
-    found = listed_elements(PINS, shape(AFFINITY), IPV4)
+    found = listed_elements(PINS, set_named(AFFINITY), IPV4)
     assert found == {PIN: endpoint(pack_address("10.0.0.1"), 8080)}
 
 

@@ -245,7 +245,7 @@ def test_a_failed_change_is_tried_again_and_told_once(caplog: pytest.LogCaptureF
             world.cluster.put(slice_of(endpoint(2)))
             await settle(120)
             assert world.endpoints() == ["1"]  # it does what it was told last
-            tended = world.process.programming.tended[Family.IPV4]
+            tended = world.process.programming.families[Family.IPV4]
             assert 5 <= tended.counts.failures <= 10  # 1, 2, 4, 8, 16, 30 seconds
             assert "out of memory" in world.process.programming.last_failure
 
@@ -383,7 +383,7 @@ def test_a_table_that_somebody_flushed_is_put_back_whole(
             world.kernel.flush()
             await settle(31)
             world.assert_as_compiled()
-            repairs = [each.counts.repairs for each in world.process.programming.tended.values()]
+            repairs = [each.counts.repairs for each in world.process.programming.families.values()]
             assert repairs == [1, 1]
 
     run(story())

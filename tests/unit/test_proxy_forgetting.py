@@ -58,7 +58,7 @@ def test_flows_to_an_endpoint_that_went_are_forgotten_and_others_stay() -> None:
             world.cluster.put(slice_of(endpoint(2), endpoint(3), of="dns", port=PORT))
             await settle()
             assert flows.flows == [flow(2), foreign]
-            assert process.programming.tended[Family.IPV4].counts.forgotten_flows == 1
+            assert process.programming.families[Family.IPV4].counts.forgotten_flows == 1
 
     run(story())
 

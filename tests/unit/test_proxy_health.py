@@ -16,9 +16,9 @@ from nearwise.model.core import ServicePort
 from nearwise.nft.compile import Routes
 from nearwise.nft.ruleset import Family
 from nearwise.proxy import health_ports as module
-from nearwise.proxy.health import Health, HealthPages, ServicePages
+from nearwise.proxy.health import Health, HealthPages
+from nearwise.proxy.health_checks import HealthChecks, ServicePages, local_endpoints
 from nearwise.proxy.health_ports import HealthPorts
-from nearwise.proxy.local import LocalServices, local_endpoints
 from nearwise.proxy.routes import routes_of
 from nearwise.routing import Client, merge
 from proxy_world import HTTP, World, endpoint, node, service, settle, slice_of
@@ -181,7 +181,7 @@ class Wanted:
 def test_ports_come_and_go_with_services() -> None:
     async def story() -> None:
         wanted = Wanted()
-        local = LocalServices(Health(surroundings(), 60.0), wanted)
+        local = HealthChecks(Health(surroundings(), 60.0), wanted)
         local.changed(Family.IPV4, {KEY: balanced()})
         local.changed(Family.IPV6, {KEY: None})  # it is not of that family
         assert list(wanted.pages) == [32000]
@@ -198,7 +198,7 @@ def test_ports_come_and_go_with_services() -> None:
 def test_ports_stay_as_they_are_when_only_endpoints_change() -> None:
     async def story() -> None:
         wanted = Wanted()
-        local = LocalServices(Health(surroundings(), 60.0), wanted)
+        local = HealthChecks(Health(surroundings(), 60.0), wanted)
         local.changed(Family.IPV4, {KEY: balanced()})
         pages = wanted.pages[32000]
         routes = balanced()
@@ -221,7 +221,7 @@ def test_ports_stay_as_they_are_when_only_endpoints_change() -> None:
 def test_other_services_are_not_asked_about(spec: dict[str, Any]) -> None:
     async def story() -> None:
         wanted = Wanted()
-        local = LocalServices(Health(surroundings(), 60.0), wanted)
+        local = HealthChecks(Health(surroundings(), 60.0), wanted)
         local.changed(Family.IPV4, {KEY: balanced(**spec)})
         assert wanted.told == 0
 
@@ -231,7 +231,7 @@ def test_other_services_are_not_asked_about(spec: dict[str, Any]) -> None:
 def test_a_service_of_both_families_is_asked_about_by_its_first() -> None:
     async def story() -> None:
         wanted = Wanted()
-        local = LocalServices(Health(surroundings(), 60.0), wanted)
+        local = HealthChecks(Health(surroundings(), 60.0), wanted)
         both = balanced(cluster_ip="fd96::1", cluster_ips=("fd96::1", "10.96.0.1"))
         local.changed(Family.IPV4, {KEY: both})
         assert wanted.told == 0

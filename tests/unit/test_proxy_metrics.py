@@ -371,6 +371,6 @@ def test_other_pages_are_refused_with_those_that_there_are() -> None:
         async with world.running() as process:
             assert process.operator_pages.get("/").body == b"there are /metrics and /rules\n"
             assert process.operator_pages.get("/metrics").status == 200
-            assert Family.IPV4 in process.programming.tended
+            assert Family.IPV4 in process.programming.families
 
     run(story())

@@ -233,12 +233,24 @@ def test_where_node_ports_answer(
     assert found == [v4, v6]
 
 
-def test_the_primary_addresses_are_those_inside_and_else_those_outside() -> None:
+def test_the_addresses_of_a_node_are_those_inside_before_those_outside() -> None:
     outside = (NodeAddress("Hostname", "n1"), NodeAddress("ExternalIP", "203.0.113.5"))
     inside = NodeAddress("InternalIP", "192.0.2.10")
-    assert addresses_of(Node(status=NodeStatus(addresses=(*outside, inside)))) == ("192.0.2.10",)
+    assert addresses_of(Node(status=NodeStatus(addresses=(*outside, inside)))) == (
+        "192.0.2.10",
+        "203.0.113.5",
+    )
     assert addresses_of(Node(status=NodeStatus(addresses=outside))) == ("203.0.113.5",)
     assert addresses_of(Node()) == addresses_of(None) == ()
+
+
+def test_a_family_that_the_node_has_only_outside_has_its_primary_address_there() -> None:
+    addresses = (NodeAddress("ExternalIP", "2001:db8::5"), NodeAddress("InternalIP", "192.0.2.10"))
+    known = Node(status=NodeStatus(addresses=addresses))
+    found = [
+        settings_for(family, Options(node="n1"), known, ()).node_port_addresses for family in Family
+    ]
+    assert found == [("192.0.2.10",), ("2001:db8::5",)]
 
 
 def test_the_settings_of_a_family_hold_only_what_is_of_it() -> None:

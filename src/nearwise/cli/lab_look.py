@@ -8,7 +8,8 @@ from nearwise.cli.durations import duration_option
 from nearwise.cli.lab_options import name_option, running
 from nearwise.cli.output import Format, output_option, print_document
 
-_MOST = 1_000_000
+_MOST = 1_000_000  # connections
+_LONGEST = 3600  # seconds to wait
 
 
 @click.command("status", short_help="Show nodes, services and pods.")
@@ -78,6 +79,8 @@ def curl(
 
     Exits with 1 when any of them failed.
     """
+    if not 0 < timeout <= _LONGEST:
+        raise click.UsageError("--timeout is more than 0s, and at most 1h")
     from nearwise.cli import Exit
     from nearwise.cli.lab_screen import print_tally
     from nearwise.lab.tally import tally

@@ -25,6 +25,7 @@ from nearwise.model.errors import InputError
 NETEM: Final = "netem"
 RELAY: Final = "relay"
 
+_LONGEST: Final = 60  # seconds there and back
 _RELAY: Final = Path(__file__).with_name("relay.py")
 
 
@@ -50,6 +51,8 @@ def set_delay(place: Place, plan: Plan, zone: str, other: str, seconds: float) -
     """
     if zone == other:
         raise InputError(f"zone {zone} has no way to itself", hint="name two zones")
+    if seconds > _LONGEST:
+        raise InputError(f"packets are held back for at most {_LONGEST} s")
     zone, other = sorted((zone, other))
     file = place.delays / f"{plan.zones[zone]}-{plan.zones[other]}.json"
     if file.exists():

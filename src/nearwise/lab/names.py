@@ -105,8 +105,11 @@ def target(found: Service, port: ServicePort, source: Client, *, ipv6: bool = Fa
     addresses = [each for each in found.spec.cluster_ips if each != "None"]
     own = next((each for each in addresses if (":" in each) == ipv6), "")
     if not own:
-        family = " of IPv6" if ipv6 else ""
-        raise InputError(f"service {found.metadata.name} has no cluster address{family}")
+        family = " of IPv6" if ipv6 else " of IPv4" if addresses else ""
+        raise InputError(
+            f"service {found.metadata.name} has no cluster address{family}",
+            hint="use --ipv6" if addresses and not ipv6 else "",
+        )
     return Target(own, port.port, port.protocol or "TCP", source.source(own))
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import count as counting
 from typing import Final
 
-from nearwise.lab.marks import EVERY_NODE, READY
+from nearwise.lab.marks import EVERY_NODE, POWER, READY
 from nearwise.lab.remote import Remote
 from nearwise.lab.waiting import Told, wait
 from nearwise.model import Service
@@ -39,6 +40,8 @@ def roll(
     old = [pod for pod in api.list("Pod", namespace) if _is_of(pod, service)]
     if not old:
         raise InputError(f"service {namespace}/{name} has no pods to replace")
+    _check_power(api, old)
+    taken = {_name(pod) for pod in api.list("Pod", namespace)}
     if max_unavailable is None:
         max_unavailable = 1 if all(map(is_on_every_node, old)) else 0
     step = max(max_unavailable, 1)
@@ -47,7 +50,8 @@ def roll(
         told(f"replacing {', '.join(_name(pod) for pod in some)}")
         if start and pause:
             time.sleep(pause)
-        new = [successor(pod) for pod in some]
+        new = [successor(pod, taken) for pod in some]
+        taken |= {_name(pod) for pod in new}
         if max_unavailable:
             _delete(api, some)
             _await_end(api, some)
@@ -78,11 +82,27 @@ def is_on_every_node(pod: Decoded) -> bool:
     return marked or any(each.get("kind") == "DaemonSet" for each in owners)
 
 
-def successor(pod: Decoded) -> Decoded:
-    """Return the pod that comes in the place of another one."""
+def successor(pod: Decoded, taken: Collection[str] = ()) -> Decoded:
+    """Return the pod that comes in the place of another one, with a name that is not taken."""
     found = _REVISION.fullmatch(_name(pod))
     assert found is not None
-    return _copy(pod, f"{found[1]}-r{int(found[2] or 1) + 1}", pod["spec"]["nodeName"])
+    revisions = counting(int(found[2] or 1) + 1)
+    name = next(name for each in revisions if (name := f"{found[1]}-r{each}") not in taken)
+    return _copy(pod, name, pod["spec"]["nodeName"])
+
+
+def _check_power(api: Remote, pods: Iterable[Decoded]) -> None:
+    """Raise InputError when a pod is on a node on which no new one could begin."""
+    nodes = {_name(node): node for node in api.list("Node")}
+    for pod in pods:
+        where = pod["spec"]["nodeName"]
+        marks = at(nodes.get(where, {}), "metadata", "annotations") or {}
+        if where not in nodes or marks.get(POWER) == "off":
+            raise InputError(
+                f"pod {_name(pod)} is on node {where}, which is "
+                f"{'off' if where in nodes else 'not there'}: no new one can begin on it",
+                hint=f"nearwise lab start node {where}" if where in nodes else "delete the pod",
+            )
 
 
 def _copy(pod: Decoded, name: str, node: str) -> Decoded:

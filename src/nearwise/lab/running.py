@@ -292,6 +292,9 @@ class Lab:
 
     def add_node(self, node: str, zone: str, cpu: str = "4") -> None:
         """Add a node, and to it a pod of each workload of which every node has one."""
+        if any(each.metadata.name == node for each in self.objects().nodes):
+            raise InputError(f"there is a node called {node} already")
+        self.plan.add_node(node, zone)  # a copy: it says whether there is room
         pods = self.api.list("Pod")
         self.api.create(new_node(node, zone, cpu))
         for pod in rollout.for_new_node(pods, node):

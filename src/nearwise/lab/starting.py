@@ -21,7 +21,7 @@ import msgspec
 from nearwise.lab import namespaces
 from nearwise.lab.addresses import API
 from nearwise.lab.process import PORT, Orders
-from nearwise.lab.state import Place, known
+from nearwise.lab.state import Place, known, named
 from nearwise.lab.topology import Topology
 from nearwise.lab.waiting import Told
 from nearwise.model.errors import InputError
@@ -43,8 +43,14 @@ def start(
     namespaces.check_means()
     namespaces.check_name(lab)
     place = Place(lab)
+    with place.alone():
+        return _begin(place, topology, proxies=proxies, told=told)
+
+
+def _begin(place: Place, topology: Topology, *, proxies: bool, told: Told) -> str:
+    lab = place.lab
     if place.is_running():
-        hint = "nearwise lab down takes it down; --name makes another one beside it"
+        hint = f"nearwise lab down{named(lab)} takes it down; --name makes another one beside it"
         raise InputError(f"there is a lab called {lab} already", hint=hint)
     if lab in known():
         told(f"taking away what is left of an earlier lab {lab}")
@@ -83,7 +89,7 @@ def _start(place: Place, topology: Topology, *, proxies: bool, told: Told) -> st
                 os.kill(int(lasting), signal.SIGKILL)
                 raise
     if not said:
-        why = place.log("lab").read_text().strip().rpartition("\n")[2]
+        why = place.last_words("lab")
         raise InputError(f"the lab did not start: {why or 'its process was ended'}")
     return said[1].strip() if len(said) > 1 else ""
 

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -61,6 +64,12 @@ class Place(NamedTuple):
         """Where a process writes what it has to say."""
         return self.folder / f"{of}.log"
 
+    def last_words(self, of: str) -> str:
+        """Return the last line of a log; empty when there is none."""
+        with suppress(FileNotFoundError):  # somebody takes the lab down meanwhile
+            return self.log(of).read_text().strip().rpartition("\n")[2]
+        return ""
+
     def make(self) -> None:
         """Make the folder, readable by root alone."""
         self.delays.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -84,6 +93,22 @@ class Place(NamedTuple):
         facts = self.facts()
         inside = namespaces.processes([namespaces.of_control(self.lab)])
         return facts is not None and facts.process in next(iter(inside.values()))
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Let nobody else begin this lab before the block ends. InputError when somebody does.
+
+        The name of a socket is the lock: it goes with its process, and leaves no file.
+        """
+        with socket.socket(socket.AF_UNIX) as lock:
+            try:
+                lock.bind(f"\0nearwise/lab/{self.lab}")
+            except OSError:
+                raise InputError(
+                    f"the lab {self.lab} is just being started by somebody else",
+                    hint=f"wait, or nearwise lab down{named(self.lab)} ends that",
+                ) from None
+            yield
 
     def remove(self) -> None:
         """Remove the folder, and those above it when nothing else is in them."""
@@ -112,10 +137,11 @@ def find(lab: str) -> Place:
     if not place.is_running():
         raise InputError(
             f"the lab {lab} has broken down: its process has ended",
-            hint=f"nearwise lab down{_name(lab)} takes away what is left of it",
+            hint=f"nearwise lab down{named(lab)} takes away what is left of it",
         )
     return place
 
 
-def _name(lab: str) -> str:
+def named(lab: str) -> str:
+    """Return what is to be added to a command for this lab."""
     return "" if lab == "lab" else f" --name {lab}"

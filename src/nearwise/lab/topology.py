@@ -17,7 +17,9 @@ from typing import Any, Final, NamedTuple
 from nearwise.lab.addresses import MOST_PODS, Plan, check_service_networks, service_networks
 from nearwise.lab.dumps import networks_for
 from nearwise.lab.marks import EVERY_NODE, POWER, READY
+from nearwise.model.codec import from_dict
 from nearwise.model.errors import InputError
+from nearwise.model.resources import ENDPOINT_SLICES, ENDPOINTS, NODES, PODS, SERVICES
 from nearwise.model.suggestion import did_you_mean
 from nearwise.model.wellknown import (
     HOSTNAME,
@@ -39,6 +41,9 @@ _WAYS: Final = ("Auto", PREFER_CLOSE, PREFER_SAME_ZONE, PREFER_SAME_NODE)
 _WANTED: Final = re.compile(r"([a-z]([-a-z0-9]*[a-z0-9])?)=(\d+|daemon)(?:,(\w+))?")
 _MOST: Final = 1000  # pods of a service
 _GRACE: Final = 3  # seconds; Kubernetes' 30 are long when one looks on
+_READ: Final = {
+    each.kind: each.type for each in (NODES, PODS, SERVICES, ENDPOINT_SLICES, ENDPOINTS)
+}
 _OVER: Final = ("Succeeded", "Failed")
 
 
@@ -165,17 +170,32 @@ def topology(objects: Iterable[Decoded], *, dual_stack: bool = False) -> Topolog
     when it cannot be a lab: there are no nodes, or too many, or cluster addresses lie among others.
     """
     found = list(objects)
+    for obj in found:
+        _check(obj)
     plan = Plan((4, 6) if dual_stack or any(map(_has_ipv6, found)) else (4,))
     for obj in found:
         if obj["kind"] == "Node":
-            name = str(obj["metadata"].get("name", ""))
-            plan.add_node(name, at(obj, "metadata", "labels", ZONE) or "")
+            plan.add_node(obj["metadata"]["name"], at(obj, "metadata", "labels", ZONE) or "")
     if not plan.nodes:
         raise InputError("a lab needs nodes", hint="add objects of kind Node to the file")
     networks = _networks(found, plan)
     check_service_networks(networks)
     moved = _moves(found, plan)
     return Topology(tuple(_moved(obj, moved, plan.versions) for obj in found), plan, networks)
+
+
+def _check(obj: Decoded) -> None:
+    """Raise InputError unless an object is one of its kind, as far as a lab looks at it."""
+    kind = _READ.get(obj["kind"])
+    if kind is None:
+        return
+    name = obj["metadata"].get("name") or "without a name"
+    try:
+        from_dict(obj, kind)
+    except InputError as error:
+        raise InputError(error.what, object=f"{obj['kind']} {name}", field=error.field) from None
+    if obj["kind"] == "Node" and not obj["metadata"].get("name"):
+        raise InputError("a node needs a name", object="Node", field="metadata.name")
 
 
 def _networks(objects: Sequence[Decoded], plan: Plan) -> tuple[str, ...]:
@@ -209,7 +229,7 @@ def _moves(objects: Iterable[Decoded], plan: Plan) -> dict[str, str]:
                     moved[each["address"]] = seat.address(version)
         elif obj["kind"] == "Pod" and _runs(obj) and not at(obj, "spec", "hostNetwork"):
             name = obj["spec"]["nodeName"]
-            if name not in plan.nodes or not at(obj, "status", "podIP"):
+            if name not in plan.nodes:
                 continue
             numbers[name] += 1
             if numbers[name] > MOST_PODS:

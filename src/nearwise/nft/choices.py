@@ -25,12 +25,13 @@ from nearwise.nft.layout import (
     OUTSIDE,
     POLICY_LOCAL,
     SERVICES,
+    is_sticky,
 )
 from nearwise.nft.registers import pack_drawn, pack_protocol
 from nearwise.nft.ruleset import Ruleset, Within
 
 _UDP: Final = pack_protocol("UDP")
-_DRAWN: Final = len(pack_drawn(0))
+_DRAWN: Final = len(pack_drawn(0))  # bytes that a slot takes, at the end of a key
 
 
 class Flow(NamedTuple):
@@ -66,6 +67,20 @@ def touched(change: Transaction) -> set[bytes]:
         for name in (ENDPOINTS, LOCAL_ENDPOINTS):
             found.update(key[:-_DRAWN] for key in parts.get(name, ()) if _is_udp(key, width))
     return found
+
+
+def touches_pins(ruleset: Ruleset, change: Transaction) -> bool:
+    """Say whether somebody may have gone whom a client with a pin would be sent to."""
+    if change.anew or any(is_sticky(name) for name in (*change.drop, *change.gone_sets)):
+        return True
+    sticky = [elements for name, elements in ruleset.elements.items() if is_sticky(name)]
+    if not any(sticky):
+        return False
+    gone = [
+        key[:-_DRAWN] for name in (ENDPOINTS, LOCAL_ENDPOINTS) for key in change.drop.get(name, ())
+    ]
+    gone += [key for parts in (change.drop, change.put) for key in parts.get(OUTSIDE, ())]
+    return any(frontend in elements for elements in sticky for frontend in gone)
 
 
 def stale_flows(

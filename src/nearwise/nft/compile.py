@@ -24,7 +24,6 @@ import msgspec
 
 from nearwise.model import Reason, Service, reason
 from nearwise.nft.addresses import parsed_for
-from nearwise.nft.counts import Counts
 from nearwise.nft.diff import Transaction, apply
 from nearwise.nft.frontends import Frontend, Kind, frontends, written
 from nearwise.nft.layout import (
@@ -48,9 +47,10 @@ from nearwise.nft.layout import (
 )
 from nearwise.nft.plans import NOTHING, ObjectKey, Plan, Policies, plan, policies
 from nearwise.nft.pools import Pools, Slots, pools, pools_before
+from nearwise.nft.refcounts import RefCounts
 from nearwise.nft.registers import pack_drawn
 from nearwise.nft.ruleset import Elements, Ruleset, Value
-from nearwise.nft.sources import sources
+from nearwise.nft.sources import Sources, sources
 from nearwise.routing import Selection
 from nearwise.routing.backend import PortKey
 
@@ -113,9 +113,9 @@ class Compiler:
         self._lost: dict[ObjectKey, dict[bytes, ObjectKey]] = {}
         """The same by service: which frontends it did not get, and who did."""
         self._numbers: list[bytes] = []
-        self._timeouts = Counts[int]()
-        self._cluster_addresses = Counts[bytes]()
-        self._own_endpoints = Counts[bytes]()
+        self._timeouts = RefCounts[int]()
+        self._cluster_addresses = RefCounts[bytes]()
+        self._own_endpoints = RefCounts[bytes]()
         addresses = [parsed_for(settings.family, each) for each in settings.node_addresses]
         self._this_machine = frozenset([each * 2 for each in addresses if each])
         """Its addresses as own endpoints: what it sends itself is to be left as it is."""
@@ -172,31 +172,19 @@ class Compiler:
             fence, why = sources(service, settings)
             told += why
         on_ports: dict[PortKey, Pools] = {}
-        known: dict[tuple[PortKey, Kind], Plan] = {}
         own: dict[bytes, None] = {}
-        plans = []
         for frontend in found:
-            port, kind = frontend.port, frontend.kind
-            on_port = on_ports.get(port)
-            if on_port is None:
+            if (port := frontend.port) not in on_ports:
                 before = self._pools_before(port, old, found, of)
                 selection = routes.selections.get(port)
-                on_port, here, why = pools(port, selection, before, settings.family)
-                on_ports[port] = on_port
+                on_ports[port], here, why = pools(port, selection, before, settings.family)
                 own |= here
                 told += why
-            planned = known.get((port, kind))
-            if planned is None:
-                planned = known[port, kind] = plan(kind, of, on_port)
-                if planned.inside:  # a pod elsewhere may get itself by way of this machine
-                    own |= {each[:width] * 2: None for each in planned.endpoints}
-            if fence and kind is Kind.BALANCER:
-                ranges = fence.ranges(frontend.key[:width])
-                planned = msgspec.structs.replace(planned, sources=ranges)
-            plans.append((frontend.key, planned))
+        plans, inside = _plans(found, of, on_ports, fence, width)
+        own |= {each[:width] * 2: None for each in inside}
         addresses = {each.key[:width]: None for each in found if each.kind is Kind.CLUSTER}
         pods = tuple([each for each in own if each not in self._this_machine])
-        held = _Held(tuple(plans), tuple(on_ports.values()), tuple(addresses), pods)
+        held = _Held(plans, tuple(on_ports.values()), tuple(addresses), pods)
         return held, told
 
     def _pools_before(
@@ -345,6 +333,35 @@ class _Draft:
 
 _rank = attrgetter("rank")
 _name = attrgetter("name")
+
+
+def _plans(
+    found: Iterable[Frontend],
+    of: Policies,
+    on_ports: Mapping[PortKey, Pools],
+    fence: Sources | None,
+    width: int,
+) -> tuple[tuple[tuple[bytes, Plan], ...], list[bytes]]:
+    """Plan all frontends of a service; those of one kind and port are alike but for sources.
+
+    Returns as well whom clients inside can get: a pod elsewhere may get itself by way of this
+    machine.
+    """
+    alike: dict[tuple[PortKey, Kind], Plan] = {}
+    inside: list[bytes] = []
+    plans = []
+    for frontend in found:
+        port, kind = frontend.port, frontend.kind
+        planned = alike.get((port, kind))
+        if planned is None:
+            planned = alike[port, kind] = plan(kind, of, on_ports[port])
+            if planned.inside:
+                inside += planned.endpoints
+        if fence and kind is Kind.BALANCER:
+            ranges = fence.ranges(frontend.key[:width])
+            planned = msgspec.structs.replace(planned, sources=ranges)
+        plans.append((frontend.key, planned))
+    return tuple(plans), inside
 
 
 def _some(seconds: int) -> tuple[int, ...]:

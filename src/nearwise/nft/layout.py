@@ -19,37 +19,13 @@ a change is a change of elements, and costs the same whatever else there is.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
-from nearwise.nft.ruleset import (
-    Chain,
-    ClearMark,
-    Data,
-    Draw,
-    Drop,
-    Family,
-    Field,
-    FromHost,
-    Goto,
-    HasPort,
-    HasTransport,
-    Hook,
-    Jump,
-    Key,
-    Marked,
-    Masquerade,
-    Match,
-    Reject,
-    Remember,
-    Rule,
-    Set,
-    SetMark,
-    Switch,
-    Translate,
-    Within,
-)
+from nearwise.nft import ruleset as nft
+from nearwise.nft.ruleset import ENDPOINT, Chain, Data, Draw, Family, Field, Hook, Key, Rule, Set
 
 SERVICES: Final = "services"
 """What becomes of a new connection to an address, protocol and port."""
@@ -74,14 +50,14 @@ ALLOWED: Final = "allowed"
 
 REFUSE: Final = "refuse"
 POLICY_LOCAL: Final = "policy-local"
-_REMEMBER: Final = "remember"
+REMEMBER: Final = "remember"
+_STICKY: Final = "sticky-"
 
 FRONTEND: Final[Key] = (Field.DESTINATION, Field.PROTOCOL, Field.PORT)
 """What a client connects to."""
 _CLIENT: Final[Key] = (Field.SOURCE, *FRONTEND)
 _FIRST_FRONTEND: Final[Key] = (Field.FIRST_DESTINATION, Field.PROTOCOL, Field.FIRST_PORT)
 _FIRST_CLIENT: Final[Key] = (Field.FIRST_SOURCE, *_FIRST_FRONTEND)
-_ENDPOINT: Final[Key] = (Field.DESTINATION, Field.PORT)
 
 MOST_CLIENTS: Final = 1 << 20
 """Clients whose endpoint is remembered at a time; others get any (kube-proxy: 65,536 each)."""
@@ -120,60 +96,78 @@ def fixed_sets() -> tuple[Set, ...]:
     )
 
 
+_FIXED_SETS: Final = {each.name: each for each in fixed_sets()}
+
+
 def fixed_chains(settings: Settings) -> tuple[Chain, ...]:
     """Return the chains that are always there, but for ``remember``."""
     bit = settings.masquerade_bit
-    inside: list[Rule] = [
-        (Within(Field.SOURCE, network), Switch(FRONTEND, INSIDE))
-        for network in settings.pod_networks
-    ]
     return (
-        Chain("prerouting", ((Jump(SERVICES),),), Hook.PREROUTING),
-        Chain("output", ((Jump(SERVICES),),), Hook.OUTPUT),
-        Chain("input", ((Jump(_REMEMBER),),), Hook.INPUT),
+        Chain("prerouting", ((nft.Jump(SERVICES),),), Hook.PREROUTING),
+        Chain("output", ((nft.Jump(SERVICES),),), Hook.OUTPUT),
+        Chain("input", ((nft.Jump(REMEMBER),),), Hook.INPUT),
         Chain(
             "postrouting",
             (
-                (Jump(_REMEMBER),),
-                (Marked(bit), ClearMark(bit), Masquerade()),
-                (Match((Field.SOURCE, Field.DESTINATION), OWN_ENDPOINTS), Masquerade()),
+                (nft.Jump(REMEMBER),),
+                (nft.Marked(bit), nft.ClearMark(bit), nft.Masquerade()),
+                (nft.Match((Field.SOURCE, Field.DESTINATION), OWN_ENDPOINTS), nft.Masquerade()),
             ),
             Hook.POSTROUTING,
         ),
-        Chain(
-            SERVICES,
+        _services(settings),
+        _policy_local(settings),
+        Chain(REFUSE, ((nft.Reject(),),)),
+    )
+
+
+def _services(settings: Settings) -> Chain:
+    """Return the chain that decides everything about a new connection."""
+    return Chain(
+        SERVICES,
+        (
             (
-                (
-                    Match(FRONTEND, FENCED),
-                    Match((*FRONTEND, Field.SOURCE), ALLOWED, inverted=True),
-                    Drop(),
-                ),
-                *_marking(settings),
-                (Switch(FRONTEND, SERVICES),),
-                (Match((Field.DESTINATION,), CLUSTER_ADDRESSES), Goto(REFUSE)),
+                nft.Match(FRONTEND, FENCED),
+                nft.Match((*FRONTEND, Field.SOURCE), ALLOWED, inverted=True),
+                nft.Drop(),
             ),
+            *_marking(settings),
+            (nft.Switch(FRONTEND, SERVICES),),
+            (nft.Match((Field.DESTINATION,), CLUSTER_ADDRESSES), nft.Goto(REFUSE)),
         ),
-        Chain(
-            POLICY_LOCAL,
-            (
-                *inside,
-                (FromHost(), SetMark(bit), Switch(FRONTEND, INSIDE)),
-                (Switch(FRONTEND, OUTSIDE),),
-            ),
+    )
+
+
+def _policy_local(settings: Settings) -> Chain:
+    """Return the chain that parts clients inside from clients outside (policy Local).
+
+    Inside are pods, as far as it is known where they are, and this machine, whose address would be
+    of no use to an endpoint elsewhere (``externalTrafficPolicy``, core/v1, as kube-proxy has it).
+    """
+    bit = settings.masquerade_bit
+    pods: list[Rule] = [
+        (nft.Within(Field.SOURCE, network), nft.Switch(FRONTEND, INSIDE))
+        for network in settings.pod_networks
+    ]
+    return Chain(
+        POLICY_LOCAL,
+        (
+            *pods,
+            (nft.FromHost(), nft.SetMark(bit), nft.Switch(FRONTEND, INSIDE)),
+            (nft.Switch(FRONTEND, OUTSIDE),),
         ),
-        Chain(REFUSE, ((Reject(),),)),
     )
 
 
 def _marking(settings: Settings) -> tuple[Rule, ...]:
     """Mark what goes to cluster addresses from where no pod of this cluster is."""
-    to_cluster = Match((Field.DESTINATION,), CLUSTER_ADDRESSES)
+    to_cluster = nft.Match((Field.DESTINATION,), CLUSTER_ADDRESSES)
     if settings.masquerade_all:
-        return ((to_cluster, SetMark(settings.masquerade_bit)),)
+        return ((to_cluster, nft.SetMark(settings.masquerade_bit)),)
     if not settings.pod_networks:
         return ()
-    strangers = [Within(Field.SOURCE, each, inverted=True) for each in settings.pod_networks]
-    return ((to_cluster, *strangers, SetMark(settings.masquerade_bit)),)
+    strangers = [nft.Within(Field.SOURCE, each, inverted=True) for each in settings.pod_networks]
+    return ((to_cluster, *strangers, nft.SetMark(settings.masquerade_bit)),)
 
 
 # --- chains by number of endpoints ----------------------------------------------------------
@@ -212,12 +206,28 @@ def spread_chain(spread: Spread, settings: Settings) -> Chain:
     """Return the chain that spreads connections so."""
     rules: list[Rule] = []
     if spread.masquerade:
-        rules.append((SetMark(settings.masquerade_bit),))
+        rules.append((nft.SetMark(settings.masquerade_bit),))
     if spread.sticky:
-        rules.append((HasPort(), Translate(_CLIENT, AFFINITY)))
+        rules.append((nft.HasPort(), nft.Translate(_CLIENT, AFFINITY)))
     drawn = (*FRONTEND, Draw(spread.count))
-    rules.append((HasPort(), Translate(drawn, LOCAL_ENDPOINTS if spread.local else ENDPOINTS)))
+    rules.append(
+        (nft.HasPort(), nft.Translate(drawn, LOCAL_ENDPOINTS if spread.local else ENDPOINTS))
+    )
     return Chain(spread.chain, tuple(rules))
+
+
+# --- sets by their name ---------------------------------------------------------------------
+
+
+def set_named(name: str, sets: Iterable[Set] = ()) -> Set:
+    """Return the set of a name: one of those given, else one that is there already.
+
+    A transaction names sets, and brings only the new ones. Raises KeyError for any other name.
+    """
+    for each in sets:
+        if each.name == name:
+            return each
+    return sticky_set(int(name.removeprefix(_STICKY))) if is_sticky(name) else _FIXED_SETS[name]
 
 
 # --- session affinity -----------------------------------------------------------------------
@@ -225,7 +235,12 @@ def spread_chain(spread: Spread, settings: Settings) -> Chain:
 
 def sticky_set(seconds: int) -> Set:
     """Return the set of where clients are remembered for so long."""
-    return Set(f"sticky-{seconds}", FRONTEND)
+    return Set(f"{_STICKY}{seconds}", FRONTEND)
+
+
+def is_sticky(name: str) -> bool:
+    """Say whether a set of this name is one of where clients are remembered."""
+    return name.startswith(_STICKY)
 
 
 def remember_chain(timeouts: tuple[int, ...]) -> Chain:
@@ -235,12 +250,12 @@ def remember_chain(timeouts: tuple[int, ...]) -> Chain:
     view of it is what connection tracking has as the original.
     """
     return Chain(
-        _REMEMBER,
+        REMEMBER,
         tuple(
             (
-                HasTransport(),
-                Match(_FIRST_FRONTEND, sticky_set(seconds).name),
-                Remember(_FIRST_CLIENT, _ENDPOINT, AFFINITY, seconds),
+                nft.HasTransport(),
+                nft.Match(_FIRST_FRONTEND, sticky_set(seconds).name),
+                nft.Remember(_FIRST_CLIENT, ENDPOINT, AFFINITY, seconds),
             )
             for seconds in sorted(timeouts)
         ),

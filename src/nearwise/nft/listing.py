@@ -16,6 +16,7 @@ from contextlib import suppress
 from ipaddress import ip_network
 from typing import Final
 
+from nearwise.nft import ruleset as nft
 from nearwise.nft.registers import (
     PROTOCOLS,
     is_address,
@@ -25,40 +26,24 @@ from nearwise.nft.registers import (
     pack_port,
 )
 from nearwise.nft.ruleset import (
+    ENDPOINT,
     TABLE,
     Chain,
-    ClearMark,
     Data,
     Draw,
-    Drop,
     Elements,
     Family,
     Field,
-    FromHost,
-    Goto,
-    HasPort,
-    HasTransport,
     Hook,
-    Jump,
     Key,
-    Marked,
-    Masquerade,
-    Match,
-    Reject,
-    Remember,
     Rule,
     Ruleset,
     Set,
-    SetMark,
     Statement,
-    Switch,
-    Translate,
-    Unknown,
     Value,
     Verdict,
-    Within,
 )
-from nearwise.nft.text import ENDPOINT, key_text
+from nearwise.nft.text import key_text
 
 _BLOCK: Final = re.compile(r"^\t(set|map|chain) (\S+) \{[^\n]*\n(.*?)^\t\}$", re.M | re.S)
 _ELEMENT: Final = re.compile(
@@ -180,12 +165,12 @@ def _reader(set_: Set, family: Family) -> Callable[[str, str, str], tuple[bytes,
     return read
 
 
-def _verdict(text: str) -> Goto | Drop:
+def _verdict(text: str) -> nft.Goto | nft.Drop:
     what, _, chain = text.partition(" ")
     if text == "drop":
-        return Drop()
+        return nft.Drop()
     if what == "goto":
-        return Goto(chain)
+        return nft.Goto(chain)
     raise ValueError(f"not ours: {text}")
 
 
@@ -258,7 +243,7 @@ def _chain(name: str, body: str, words: _Words) -> Chain:
         if text.startswith("type "):
             hook = _hook(text)
             if hook is None:
-                rules.append((Unknown(text),))
+                rules.append((nft.Unknown(text),))
         elif text:
             rules.append(words.rule(text))
     return Chain(name, tuple(rules), hook)
@@ -285,21 +270,21 @@ class _Words:
         key = rf"(?:(?:{field})(?: \. (?:{field}))*)"
         patterns: tuple[tuple[str, Callable[..., Statement]], ...] = (
             (rf"update @(\S+) {{ ({key}) timeout (\w+) : ({key}) }}", self._remember),
-            (rf"dnat {family} to ({key}) map @(\S+)", self._lookup(Translate)),
-            (rf"({key}) vmap @(\S+)", self._lookup(Switch)),
+            (rf"dnat {family} to ({key}) map @(\S+)", self._lookup(nft.Translate)),
+            (rf"({key}) vmap @(\S+)", self._lookup(nft.Switch)),
             (rf"({key}) (!= )?@(\S+)", self._match),
             (rf"({family} [sd]addr) (!= )?([0-9a-f.:]+(?:/\d+)?)", self._within),
-            (r"fib saddr type (?:local|2)", FromHost),
-            (r"th dport != 0", HasPort),
+            (r"fib saddr type (?:local|2)", nft.FromHost),
+            (r"th dport != 0", nft.HasPort),
             (r"meta l4proto \{ ([\w, ]+) \}", _transport),
-            (r"meta mark & (\w+) == (\w+)", _mark(Marked)),
-            (r"meta mark set meta mark \| (\w+)", _mark(SetMark)),
-            (r"meta mark set meta mark \^ (\w+)", _mark(ClearMark)),
-            (r"masquerade fully-random", Masquerade),
-            (r"reject(?: with icmp(?:v6)?(?: type)? port-unreachable)?", Reject),
-            (r"drop", Drop),
-            (r"jump (\S+)", Jump),
-            (r"goto (\S+)", Goto),
+            (r"meta mark & (\w+) == (\w+)", _mark(nft.Marked)),
+            (r"meta mark set meta mark \| (\w+)", _mark(nft.SetMark)),
+            (r"meta mark set meta mark \^ (\w+)", _mark(nft.ClearMark)),
+            (r"masquerade fully-random", nft.Masquerade),
+            (r"reject(?: with icmp(?:v6)?(?: type)? port-unreachable)?", nft.Reject),
+            (r"drop", nft.Drop),
+            (r"jump (\S+)", nft.Jump),
+            (r"goto (\S+)", nft.Goto),
         )
         self._statements = [
             (re.compile(rf"(?:{pattern})(?: |$)"), make) for pattern, make in patterns
@@ -314,7 +299,7 @@ class _Words:
                 statement, place = self._statement(text, place)
                 statements.append(statement)
         except ValueError:
-            return (Unknown(text),)
+            return (nft.Unknown(text),)
         return tuple(statements)
 
     def _statement(self, text: str, place: int) -> tuple[Statement, int]:
@@ -349,30 +334,30 @@ class _Words:
         return self._fields[text]
 
     def _lookup(
-        self, kind: type[Switch] | type[Translate]
-    ) -> Callable[[str, str], Switch | Translate]:
+        self, kind: type[nft.Switch] | type[nft.Translate]
+    ) -> Callable[[str, str], nft.Switch | nft.Translate]:
         return lambda key, name: kind(self.key(key), name)
 
-    def _match(self, key: str, inverted: str | None, name: str) -> Match:
-        return Match(self.key(key), name, bool(inverted))
+    def _match(self, key: str, inverted: str | None, name: str) -> nft.Match:
+        return nft.Match(self.key(key), name, bool(inverted))
 
-    def _within(self, field: str, inverted: str | None, network: str) -> Within:
-        return Within(self._fields[field], str(ip_network(network)), bool(inverted))
+    def _within(self, field: str, inverted: str | None, network: str) -> nft.Within:
+        return nft.Within(self._fields[field], str(ip_network(network)), bool(inverted))
 
-    def _remember(self, name: str, key: str, duration: str, value: str) -> Remember:
-        return Remember(self.key(key), self.key(value), name, _seconds(duration))
+    def _remember(self, name: str, key: str, duration: str, value: str) -> nft.Remember:
+        return nft.Remember(self.key(key), self.key(value), name, _seconds(duration))
 
 
-def _transport(names: str) -> HasTransport:
+def _transport(names: str) -> nft.HasTransport:
     if {_protocol(each) for each in names.split(", ")} != set(PROTOCOLS.values()):
         raise ValueError(f"not ours: {names}")
-    return HasTransport()
+    return nft.HasTransport()
 
 
 def _mark(
-    kind: type[Marked] | type[SetMark] | type[ClearMark],
-) -> Callable[..., Marked | SetMark | ClearMark]:
-    def make(*masks: str) -> Marked | SetMark | ClearMark:
+    kind: type[nft.Marked] | type[nft.SetMark] | type[nft.ClearMark],
+) -> Callable[..., nft.Marked | nft.SetMark | nft.ClearMark]:
+    def make(*masks: str) -> nft.Marked | nft.SetMark | nft.ClearMark:
         (mask,) = {int(each, 0) for each in masks}
         bit = mask.bit_length() - 1
         if mask != 1 << bit:

@@ -24,14 +24,14 @@ from nearwise.nft.frontends import Kind
 from nearwise.nft.layout import POLICY_LOCAL, REFUSE, Spread
 from nearwise.nft.pools import Pools, Slots
 from nearwise.nft.ruleset import Drop, Goto, Verdict
+from nearwise.nft.text import comment_text
 
 ObjectKey = tuple[str, str]
 """Namespace and name."""
 
 _LOCAL: Final = "Local"
-_LONGEST_COMMENT: Final = 128  # bytes; nft takes no more
 _DEFAULT_SECONDS: Final = 10800  # API default of sessionAffinityConfig.clientIP.timeoutSeconds
-_MOST_SECONDS: Final = 86400
+_MOST_SECONDS: Final = 86400  # a day, the most that the API takes there
 
 _DROP: Final = Drop()
 _REFUSE: Final = Goto(REFUSE)
@@ -136,11 +136,8 @@ def _spread(count: int, local: bool, masquerade: bool, sticky: bool) -> tuple[Sp
 
 def _comment(owner: ObjectKey, port: str) -> str:
     """Name a service port, ``namespace/name:port``, as nft takes it in a comment."""
-    text = f"{owner[0]}/{owner[1]}:{port}" if port else f"{owner[0]}/{owner[1]}"
-    if not (text.isascii() and text.isprintable()) or '"' in text or "\\" in text:
-        kept = (c if c.isascii() and c.isprintable() and c not in '"\\' else "?" for c in text)
-        text = "".join(kept)
-    return text[:_LONGEST_COMMENT]
+    name = "/".join(owner)
+    return comment_text(f"{name}:{port}" if port else name)
 
 
 def _seconds(service: Service) -> tuple[int, tuple[Reason, ...]]:

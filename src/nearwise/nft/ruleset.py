@@ -2,7 +2,8 @@
 
 Law: only what the kernel holds is described here, in words that nft prints and the kernel packs.
 What a rule is for, and which there are, is ``layout``; which elements, ``compile``. Everything that
-reads a ruleset (``text``, ``messages``, ``trace``) does so by the types below, and by nothing else.
+reads a ruleset (``text``, ``netlink``, ``trace``) does so by the types below, and by nothing else.
+Whoever goes through all statements imports this module as ``nft``, and says ``nft.Goto``.
 
 Keys and values of elements are bytes as the kernel's registers have them: every field in network
 byte order, filled up to four bytes. So an element is compared, sent and looked up as it is.
@@ -216,6 +217,10 @@ class Data(StrEnum):
     NOTHING = "nothing"  # it is a set
     VERDICT = "verdict"
     ENDPOINT = "endpoint"  # address and port
+
+
+ENDPOINT: Final[Key] = (Field.DESTINATION, Field.PORT)
+"""The fields of an endpoint, as a map has them for a key."""
 
 
 class Set(msgspec.Struct, frozen=True):

@@ -12,8 +12,9 @@ from ipaddress import ip_address, summarize_address_range
 from itertools import islice
 from typing import Final
 
+from nearwise.nft import ruleset as nft
 from nearwise.nft.diff import Transaction, apply
-from nearwise.nft.layout import AFFINITY
+from nearwise.nft.layout import AFFINITY, set_named
 from nearwise.nft.registers import (
     address_of,
     drawn_of,
@@ -25,42 +26,23 @@ from nearwise.nft.registers import (
     width,
 )
 from nearwise.nft.ruleset import (
+    ENDPOINT,
     TABLE,
     Chain,
-    ClearMark,
     Data,
     Draw,
-    Drop,
     Elements,
     Family,
     Field,
-    FromHost,
-    Goto,
-    HasPort,
-    HasTransport,
-    Jump,
     Key,
-    Marked,
-    Masquerade,
-    Match,
-    Reject,
-    Remember,
     Rule,
     Ruleset,
     Set,
-    SetMark,
     Statement,
-    Switch,
-    Translate,
-    Unknown,
     Value,
     Verdict,
-    Within,
 )
-from nearwise.nft.shapes import shape
 
-ENDPOINT: Final[Key] = (Field.DESTINATION, Field.PORT)
-"""What a map of endpoints has for a key."""
 LONGEST_COMMENT: Final = 128
 """The most bytes that nft takes for a comment."""
 
@@ -80,7 +62,7 @@ def script(change: Transaction) -> str:
 
 def unpinning(family: Family, keys: Iterable[bytes]) -> str:
     """Write for ``nft -f`` what takes elements out of the map that the kernel fills."""
-    elements = _elements(shape(AFFINITY), family, dict.fromkeys(keys))
+    elements = _elements(set_named(AFFINITY), family, dict.fromkeys(keys))
     commands = _many(f"delete element {family} {TABLE} {AFFINITY}", elements)
     return "".join(f"{command}\n" for command in commands)
 
@@ -110,6 +92,8 @@ def rule_text(rule: Rule, family: Family) -> str:
 
 def comment_text(text: str) -> str:
     """Return what of a text can be a comment of nft: on one line, without quotes, not too long."""
+    if text.isascii() and text.isprintable() and '"' not in text:
+        return text[:LONGEST_COMMENT]  # as nearly all are
     printable = "".join(each for each in text if each.isprintable() and each != '"')
     return printable.encode()[:LONGEST_COMMENT].decode(errors="ignore")
 
@@ -126,42 +110,42 @@ def duration_text(seconds: int) -> str:
 
 def _statement(statement: Statement, family: Family) -> str:  # noqa: C901 (one line for each)
     match statement:
-        case Match(key, name, inverted):
+        case nft.Match(key, name, inverted):
             return f"{key_text(key, family)} {'!= ' if inverted else ''}@{name}"
-        case Within(field, network, inverted):
+        case nft.Within(field, network, inverted):
             return f"{key_text((field,), family)} {'!= ' if inverted else ''}{_network(network)}"
-        case FromHost():
+        case nft.FromHost():
             return "fib saddr type local"
-        case HasPort():
+        case nft.HasPort():
             return "th dport != 0"
-        case HasTransport():
+        case nft.HasTransport():
             return "meta l4proto { tcp, udp, sctp }"
-        case Marked(bit):
+        case nft.Marked(bit):
             return f"meta mark & {_mark(bit)} == {_mark(bit)}"
-        case SetMark(bit):
+        case nft.SetMark(bit):
             return f"meta mark set meta mark | {_mark(bit)}"
-        case ClearMark(bit):
+        case nft.ClearMark(bit):
             return f"meta mark set meta mark ^ {_mark(bit)}"
-        case Switch(key, name):
+        case nft.Switch(key, name):
             return f"{key_text(key, family)} vmap @{name}"
-        case Translate(key, name):
+        case nft.Translate(key, name):
             return f"dnat {family} to {key_text(key, family)} map @{name}"
-        case Remember(key, value, name, seconds):
+        case nft.Remember(key, value, name, seconds):
             return (
                 f"update @{name} {{ {key_text(key, family)} timeout {duration_text(seconds)}"
                 f" : {key_text(value, family)} }}"
             )
-        case Masquerade():
+        case nft.Masquerade():
             return "masquerade fully-random"
-        case Reject():
+        case nft.Reject():
             return "reject"
-        case Drop():
+        case nft.Drop():
             return "drop"
-        case Jump(name):
+        case nft.Jump(name):
             return f"jump {name}"
-        case Goto(name):
+        case nft.Goto(name):
             return f"goto {name}"
-        case Unknown(what):
+        case nft.Unknown(what):
             raise ValueError(f"not ours to write: {what}")
 
 
@@ -345,11 +329,11 @@ def _script(change: Transaction) -> Iterator[str]:
         for rule in chain.rules:
             yield f"add rule {table} {chain.name} {rule_text(rule, change.family)}"
     for name, gone in change.drop.items():
-        set_ = shape(name, change.sets)
+        set_ = set_named(name, change.sets)
         keys = dict.fromkeys(gone)
         yield from _many(f"delete element {table} {name}", _elements(set_, change.family, keys))
     for name, came in change.put.items():
-        set_ = shape(name, change.sets)
+        set_ = set_named(name, change.sets)
         yield from _many(f"add element {table} {name}", _elements(set_, change.family, came))
     for name in change.gone_chains:
         yield f"flush chain {table} {name}"

@@ -29,6 +29,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from nearwise.nft import ruleset as nft
 from nearwise.nft.registers import (
     PROTOCOLS,
     address_of,
@@ -40,33 +41,16 @@ from nearwise.nft.registers import (
     width,
 )
 from nearwise.nft.ruleset import (
-    ClearMark,
     Draw,
-    Drop,
     Family,
     Field,
-    FromHost,
-    Goto,
-    HasPort,
-    HasTransport,
     Hook,
-    Jump,
     Key,
-    Marked,
-    Masquerade,
-    Match,
-    Reject,
-    Remember,
     Rule,
     Ruleset,
-    SetMark,
     Statement,
-    Switch,
-    Translate,
-    Unknown,
     Value,
     Verdict,
-    Within,
 )
 from nearwise.nft.text import rule_text
 
@@ -153,7 +137,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 def _words(statement: Statement, family: Family) -> str:
-    return statement.what if isinstance(statement, Unknown) else rule_text((statement,), family)
+    return statement.what if isinstance(statement, nft.Unknown) else rule_text((statement,), family)
 
 
 class Trace(msgspec.Struct, frozen=True):
@@ -240,7 +224,7 @@ def _order(outcome: Outcome) -> tuple[End, bytes, int, bool]:
 
 _Ended = End | None
 """How the way ended; None: it goes on."""
-_Result = bool | Jump | Goto | End
+_Result = bool | nft.Jump | nft.Goto | End
 """Of a statement: whether it holds, or where to go instead of on, or how the way ended."""
 _ABSENT: Final = object()
 
@@ -304,9 +288,9 @@ class _Walk:
     def _chain(self, name: str) -> _Ended:
         for rule in self.ruleset.chains[name].rules:
             match self._rule(name, rule):
-                case Goto(chain=other):
+                case nft.Goto(chain=other):
                     return self._chain(other)
-                case Jump(chain=other):
+                case nft.Jump(chain=other):
                     if end := self._chain(other):
                         return end
                 case End() as end:
@@ -331,18 +315,18 @@ class _Walk:
     def _holds(self, statement: Statement) -> _Result:
         """Carry out a statement."""
         match statement:
-            case Match(key=key, set=name, inverted=inverted):
+            case nft.Match(key=key, set=name, inverted=inverted):
                 return (self._look_up(name, key) is _ABSENT) is inverted
-            case Within(field=field, network=network, inverted=inverted):
+            case nft.Within(field=field, network=network, inverted=inverted):
                 address = ip_address(self.fields[field])
                 return (address not in ip_network(network)) is inverted
-            case FromHost():
+            case nft.FromHost():
                 return self._is_own(Field.SOURCE)
-            case HasPort():
+            case nft.HasPort():
                 return self.fields[Field.PORT] != pack_port(0)
-            case HasTransport():
+            case nft.HasTransport():
                 return self.packet.protocol in PROTOCOLS
-            case Marked(bit=bit):
+            case nft.Marked(bit=bit):
                 return bool(self.mark & 1 << bit)
             case _:
                 return self._changes(statement)
@@ -350,11 +334,11 @@ class _Walk:
     def _changes(self, statement: Statement) -> _Result:
         """Carry out a statement that always holds."""
         match statement:
-            case SetMark(bit=bit):
+            case nft.SetMark(bit=bit):
                 self.mark |= 1 << bit
-            case ClearMark(bit=bit):
+            case nft.ClearMark(bit=bit):
                 self.mark &= ~(1 << bit)
-            case Remember():
+            case nft.Remember():
                 self._remember(statement)
             case _:
                 return self._leads(statement)
@@ -363,20 +347,20 @@ class _Walk:
     def _leads(self, statement: Statement) -> _Result:
         """Carry out a statement after which it goes on elsewhere, or not at all."""
         match statement:
-            case Jump() | Goto():
+            case nft.Jump() | nft.Goto():
                 return statement
-            case Switch(key=key, map=name):
+            case nft.Switch(key=key, map=name):
                 return self._switch(name, key)
-            case Translate(key=key, map=name):
+            case nft.Translate(key=key, map=name):
                 return self._translate(name, key)
-            case Masquerade():
+            case nft.Masquerade():
                 self.masqueraded = True
                 return End.SENT
-            case Reject():
+            case nft.Reject():
                 return End.REJECTED
-            case Drop():
+            case nft.Drop():
                 return End.DROPPED
-            case Unknown(what=what):
+            case nft.Unknown(what=what):
                 self.unknown = what
                 return End.UNKNOWN
             case _:
@@ -387,7 +371,7 @@ class _Walk:
         if not isinstance(verdict, Verdict):
             return False
         self.found = verdict
-        return End.DROPPED if isinstance(verdict.what, Drop) else verdict.what
+        return End.DROPPED if isinstance(verdict.what, nft.Drop) else verdict.what
 
     def _translate(self, name: str, key: Key) -> _Result:
         endpoint = self._look_up(name, key)
@@ -399,7 +383,7 @@ class _Walk:
         self.translated = True
         return End.SENT
 
-    def _remember(self, statement: Remember) -> None:
+    def _remember(self, statement: nft.Remember) -> None:
         key = (statement.map, self._pack(statement.key))
         value = self._pack(statement.value)
         known = self.memory.get(key)

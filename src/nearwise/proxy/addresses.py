@@ -13,10 +13,11 @@ from ipaddress import ip_address
 from struct import Struct
 from typing import Final
 
-_HEADER: Final = Struct("=IHHII")  # struct nlmsghdr: length, type, flags, number, port
+from nearwise.nft.netlink.attributes import HEADER, parts, unpack
+
 _ASKED: Final = Struct("=BBBBi")  # struct ifaddrmsg: family, prefix, flags, scope, device
-_ATTRIBUTE: Final = Struct("=HH")  # struct rtattr: length, type
-_ERROR, _DONE, _GET, _NEW = 2, 3, 22, 20
+_CODE: Final = Struct("=i")
+_ERROR, _DONE, _NEW, _GET = 2, 3, 20, 22  # NLMSG_ERROR, NLMSG_DONE, RTM_NEWADDR, RTM_GETADDR
 _DUMP: Final = 0x301  # NLM_F_REQUEST | NLM_F_DUMP
 _ADDRESS, _LOCAL = 1, 2  # of a point-to-point link the other end, and ours
 _LONGEST_ANSWER: Final = 1 << 17
@@ -30,8 +31,7 @@ def machine_addresses() -> tuple[str, ...]:
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as link:
         link.bind((0, 0))
         request = _ASKED.pack(socket.AF_UNSPEC, 0, 0, 0, 0)
-        size = _HEADER.size + len(request)
-        link.send(_HEADER.pack(size, _GET, _DUMP, 1, 0) + request)
+        link.send(HEADER.pack(HEADER.size + len(request), _GET, _DUMP, 1, 0) + request)
         packed = {each for payload in _answers(link) if (each := _address(payload))}
     return tuple(str(ip_address(each)) for each in sorted(packed, key=lambda it: (len(it), it)))
 
@@ -39,31 +39,19 @@ def machine_addresses() -> tuple[str, ...]:
 def _answers(link: socket.socket) -> Iterator[bytes]:
     """Give what each message of a dump holds."""
     while True:
-        data = link.recv(_LONGEST_ANSWER)
-        place = 0
-        while place + _HEADER.size <= len(data):
-            size, kind, _, _, _ = _HEADER.unpack_from(data, place)
-            payload = data[place + _HEADER.size : place + size]
+        for kind, _, _, payload in parts(link.recv(_LONGEST_ANSWER)):
             if kind == _DONE:
                 return
             if kind == _ERROR:
-                code = -int.from_bytes(payload[:4], "little", signed=True)
-                raise OSError(code or errno.EIO, os.strerror(code or errno.EIO))
+                code = -_CODE.unpack_from(payload)[0] or errno.EIO
+                raise OSError(code, os.strerror(code))
             if kind == _NEW:
                 yield payload
-            place += max(size + 3 & ~3, _HEADER.size)
 
 
 def _address(payload: bytes) -> bytes:
     """Return the address that a message is about, as far as it is of a family that we know."""
     if payload[0] not in (socket.AF_INET, socket.AF_INET6):
         return b""
-    found: dict[int, bytes] = {}
-    place = _ASKED.size
-    while place + _ATTRIBUTE.size <= len(payload):
-        size, kind = _ATTRIBUTE.unpack_from(payload, place)
-        if size < _ATTRIBUTE.size:
-            break
-        found[kind] = payload[place + _ATTRIBUTE.size : place + size]
-        place += size + 3 & ~3
+    found = unpack(payload[_ASKED.size :])
     return found.get(_LOCAL) or found.get(_ADDRESS, b"")

@@ -22,12 +22,12 @@ from nearwise.model import EndpointSlice, Node, Service
 from nearwise.model.wellknown import LAST_CHANGE_TRIGGER_TIME
 from nearwise.nft.layout import Settings
 from nearwise.nft.ruleset import Family
-from nearwise.proxy.followed import Followed
+from nearwise.proxy.caches import Caches
+from nearwise.proxy.counts import ChangeCounts
 from nearwise.proxy.health import Health
 from nearwise.proxy.node import Options, families_of, is_staying, settings_for
 from nearwise.proxy.programming import Programming, seconds_of
 from nearwise.proxy.routes import FamilyRoutes
-from nearwise.proxy.told import Told
 from nearwise.routing import Client
 
 _NODE_PATIENCE: Final = 30.0  # seconds for the node to be registered, as kube-proxy gives it
@@ -42,7 +42,7 @@ class Agent:
 
     def __init__(
         self,
-        followed: Followed,
+        caches: Caches,
         programming: Programming,
         machine: Callable[[], tuple[str, ...]],
         health: Health,
@@ -54,8 +54,8 @@ class Agent:
         self.client = Client(options.node, options.zone or None)
         """Where traffic of this machine comes from."""
         self.programming = programming
-        self.told = Told()
-        self._followed = followed
+        self.changes = ChangeCounts()
+        self._caches = caches
         self._options = options
         self._surroundings = surroundings
         self._machine = machine
@@ -67,14 +67,14 @@ class Agent:
         self._began = seconds_of(surroundings.wall())
         self._earliest = 0.0  # when the next sync may be
         self._look_at = 0.0
-        followed.services.listen(self._on_service)
-        followed.slices.listen(self._on_slice)
-        if followed.node is not None:
-            followed.node.listen(self._on_node)
+        caches.services.listen(self._on_service)
+        caches.slices.listen(self._on_slice)
+        if caches.node is not None:
+            caches.node.listen(self._on_node)
 
     async def run(self) -> None:
         """Work until cancelled. Raises KernelError if the kernel takes nothing from the start."""
-        await self._followed.synced()
+        await self._caches.synced()
         _log.info("all caches are complete")
         await self._node_known()
         while True:
@@ -90,15 +90,15 @@ class Agent:
     def _on_service(self, delta: Delta[Service]) -> None:
         obj = delta.new or delta.old
         assert obj is not None
-        self.told.service()
-        for each in self.programming.tended.values():
+        self.changes.service()
+        for each in self.programming.families.values():
             each.routes.service_changed(obj.metadata.key)
         self._queued()
 
     def _on_slice(self, delta: Delta[EndpointSlice]) -> None:
-        self.told.slice()
+        self.changes.slice()
         began = self._trigger(delta)
-        for each in self.programming.tended.values():
+        for each in self.programming.families.values():
             each.routes.slice_changed(*delta)
             if began and delta.new is not None and delta.new.address_type == each.family.api:
                 each.triggers.append(began)
@@ -131,7 +131,7 @@ class Agent:
         if self._node is None or client != self.client:
             _log.info("node %s: %s", client.node, f"zone {node.zone}" if node.zone else _NO_ZONE)
             self.client = client
-            for each in self.programming.tended.values():
+            for each in self.programming.families.values():
                 each.routes.move(client)
         self._node = node
         self._node_there.set()
@@ -141,9 +141,9 @@ class Agent:
 
     def _queued(self) -> None:
         """Take note that something may have to get into the kernel."""
-        if any(each.is_due for each in self.programming.tended.values()):
+        if any(each.is_due for each in self.programming.families.values()):
             now = seconds_of(self._surroundings.wall())
-            for each in self.programming.tended.values():
+            for each in self.programming.families.values():
                 each.counts.last_queued = now
             self._health.queued()
             self._news.set()
@@ -156,7 +156,7 @@ class Agent:
         self._earliest = self._surroundings.now() + self._options.min_sync_period
         self.programming.sync()
         if not self.programming.is_waiting:
-            self.told.done()
+            self.changes.done()
             self._health.updated()
 
     def _look(self) -> None:
@@ -187,7 +187,7 @@ class Agent:
 
     async def _node_known(self) -> None:
         """Wait for our node to be registered, for a while: without it nothing is near."""
-        if self._followed.node is None or self._node is not None:
+        if self._caches.node is None or self._node is not None:
             return
         name = self.client.node
         _log.info("waiting for node %s to be registered", name)
@@ -208,14 +208,14 @@ class Agent:
         except OSError as error:
             _log.warning("the addresses of this machine cannot be read: %s", error)
         for family in families_of(self._addresses):
-            if family not in self.programming.tended:
-                routes = FamilyRoutes(family, self._followed, self.client)
+            if family not in self.programming.families:
+                routes = FamilyRoutes(family, self._caches, self.client)
                 self.programming.tend(routes, self._settings(family))
         self._settle()
 
     def _settle(self) -> None:
         """Have the tables made by what follows from the node and the machine now."""
-        for family, each in self.programming.tended.items():
+        for family, each in self.programming.families.items():
             if each.table.settle(self._settings(family)):
                 where = ", ".join(each.table.settings.node_port_addresses) or "no address"
                 _log.info("%s: node ports answer on %s", family.api, where)

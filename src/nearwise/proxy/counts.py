@@ -1,4 +1,4 @@
-"""What a proxy counts of its work, by family. What it is called outside is in ``metrics``."""
+"""What a proxy counts of its work. What that is called outside is in ``metrics``."""
 
 from __future__ import annotations
 
@@ -48,3 +48,27 @@ class Counts:
         for trigger in triggers:
             self.programming.observe(max(at - trigger, 0.0))
         self.last_synced = at
+
+
+class ChangeCounts:
+    """How many changes the proxy heard of, and how many of them are not in the kernel yet."""
+
+    def __init__(self) -> None:
+        self.services = 0
+        self.services_pending = 0
+        self.slices = 0
+        self.slices_pending = 0
+
+    def service(self) -> None:
+        """Count a change of a service."""
+        self.services += 1
+        self.services_pending += 1
+
+    def slice(self) -> None:
+        """Count a change of a slice."""
+        self.slices += 1
+        self.slices_pending += 1
+
+    def done(self) -> None:
+        """Take note that all of them are in the kernel."""
+        self.services_pending = self.slices_pending = 0

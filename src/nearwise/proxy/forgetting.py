@@ -9,19 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Final
 
-from nearwise.nft.choices import stale_flows, stale_pins, touched
+from nearwise.nft.choices import stale_flows, stale_pins, touched, touches_pins
 from nearwise.nft.diff import Transaction
-from nearwise.nft.layout import ENDPOINTS, LOCAL_ENDPOINTS, OUTSIDE
-from nearwise.nft.registers import pack_drawn
 from nearwise.nft.ruleset import Ruleset
 from nearwise.proxy.conntrack import Flows
 from nearwise.proxy.counts import Counts
 from nearwise.proxy.kernel import Kernel, KernelError
-
-_DRAWN: Final = len(pack_drawn(0))
-_STICKY: Final = "sticky-"
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +41,7 @@ class Forgetting:
             if looks and self._flows is not None:
                 stale = stale_flows(ruleset, self._flows.udp(ruleset.family), frontends)
                 counts.forgotten_flows += self._flows.delete(stale)
-            if begins or _touches_sticky(ruleset, change):
+            if begins or touches_pins(ruleset, change):
                 pins = stale_pins(ruleset, self._kernel.pins(ruleset.family))
                 self._kernel.unpin(ruleset.family, pins)
                 counts.forgotten_pins += len(pins)
@@ -60,17 +54,3 @@ class Forgetting:
         self._told = ""
         if looks:
             counts.conntrack.observe(self._clock() - begun)
-
-
-def _touches_sticky(ruleset: Ruleset, change: Transaction) -> bool:
-    """Say whether somebody may have gone whom a client with a pin would be sent to."""
-    if change.anew or any(name.startswith(_STICKY) for name in (*change.drop, *change.gone_sets)):
-        return True
-    sticky = [elements for name, elements in ruleset.elements.items() if name.startswith(_STICKY)]
-    if not any(sticky):
-        return False
-    gone = [
-        key[:-_DRAWN] for name in (ENDPOINTS, LOCAL_ENDPOINTS) for key in change.drop.get(name, ())
-    ]
-    gone += [key for parts in (change.drop, change.put) for key in parts.get(OUTSIDE, ())]
-    return any(frontend in elements for elements in sticky for frontend in gone)

@@ -83,28 +83,3 @@ class HealthPages:
         status = HTTPStatus.OK if well else HTTPStatus.SERVICE_UNAVAILABLE
         self.answers[path, status.value] += 1
         return Answer(status, msgspec.json.encode({**self._health.times(), **more}), _JSON)
-
-
-class ServicePages:
-    """The health check of one service under external policy Local: who of it is on this node."""
-
-    def __init__(self, namespace: str, name: str, health: Health) -> None:
-        self.endpoints = 0
-        """How many ready endpoints of the service are on this node."""
-        self._service = {"namespace": namespace, "name": name}
-        self._health = health
-
-    def get(self, _path: str = "/", _accept: str = "", _query: str = "") -> Answer:
-        """Return whether a load balancer is to send connections here, whatever the path."""
-        count, working = self.endpoints, self._health.is_working
-        body = {
-            "service": self._service,
-            "localEndpoints": count,
-            "serviceProxyHealthy": working,
-        }
-        return Answer(
-            HTTPStatus.OK if count and working else HTTPStatus.SERVICE_UNAVAILABLE,
-            msgspec.json.encode(body),
-            _JSON,
-            (f"X-Load-Balancing-Endpoint-Weight: {count}",),
-        )

@@ -18,11 +18,12 @@ from nearwise.machinery.cache import ObjectKey
 from nearwise.model import Service
 from nearwise.nft.compile import Routes
 from nearwise.proxy.agent import Agent
-from nearwise.proxy.tended import Tended
+from nearwise.proxy.counts import Counts
+from nearwise.proxy.family_state import FamilyState
 from nearwise.routing import Mode
 from nearwise.routing.backend import PortKey
 
-Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
+_Metric = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 
 _PREFIX: Final = "kubeproxy_"
 _RULES: Final = "kubeproxy_sync_proxy_rules_"
@@ -35,6 +36,85 @@ class _Sample(NamedTuple):
     number: float
 
 
+# --- of each family: name, what it says, where the number is ------------------------------------
+
+_HISTOGRAMS: Final[tuple[tuple[str, str, Callable[[Counts], Distribution]], ...]] = (
+    (
+        f"{_RULES}duration_seconds",
+        "Seconds a sync took",
+        lambda counts: counts.syncs,
+    ),
+    (
+        f"{_PREFIX}sync_full_proxy_rules_duration_seconds",
+        "Seconds a sync of everything took",
+        lambda counts: counts.full_syncs,
+    ),
+    (
+        f"{_PREFIX}sync_partial_proxy_rules_duration_seconds",
+        "Seconds a sync of what changed took",
+        lambda counts: counts.partial_syncs,
+    ),
+    (
+        f"{_PREFIX}network_programming_duration_seconds",
+        "Seconds from a change of an endpoint, as its slice tells it, to the kernel",
+        lambda counts: counts.programming,
+    ),
+    (
+        f"{_PREFIX}conntrack_reconciler_sync_duration_seconds",
+        "Seconds it took to find and forget stale flows",
+        lambda counts: counts.conntrack,
+    ),
+    (
+        f"{_OURS}compile_duration_seconds",
+        "Seconds of a sync in which it was worked out what to change",
+        lambda counts: counts.compiling,
+    ),
+    (
+        f"{_OURS}kernel_duration_seconds",
+        "Seconds of a sync in which the kernel was read and changed",
+        lambda counts: counts.kernel,
+    ),
+)
+
+_GAUGES: Final[tuple[tuple[str, str, Callable[[Counts], float]], ...]] = (
+    (
+        f"{_RULES}last_timestamp_seconds",
+        "When the kernel was last brought to what it should be",
+        lambda counts: counts.last_synced,
+    ),
+    (
+        f"{_RULES}last_queued_timestamp_seconds",
+        "When something was last to get into the kernel",
+        lambda counts: counts.last_queued,
+    ),
+)
+
+_COUNTERS: Final[tuple[tuple[str, str, Callable[[Counts], float]], ...]] = (
+    (
+        f"{_RULES}nftables_sync_failures",
+        "Syncs that failed",
+        lambda counts: counts.failures,
+    ),
+    (
+        f"{_PREFIX}conntrack_reconciler_deleted_entries",
+        "Stale flows that the kernel was told to forget",
+        lambda counts: counts.forgotten_flows,
+    ),
+    (
+        f"{_OURS}forgotten_pins",
+        "Stale choices of session affinity that the kernel was told to forget",
+        lambda counts: counts.forgotten_pins,
+    ),
+    (
+        f"{_OURS}drift_repairs",
+        "How often somebody had touched our table and it was put right",
+        lambda counts: counts.repairs,
+    ),
+)
+
+# --- all of them ----------------------------------------------------------------------------
+
+
 class ProxyCollector(Collector):
     """All metrics of a proxy."""
 
@@ -43,111 +123,21 @@ class ProxyCollector(Collector):
         self._agent = agent
         self._answers = answers
 
-    def collect(self) -> Iterator[Family]:
+    def collect(self) -> Iterator[_Metric]:
         """Give the numbers of this moment."""
-        tended = [*self._agent.programming.tended.values()]
-        yield from self._syncs(tended)
+        families = [*self._agent.programming.families.values()]
+        yield from _syncs(families)
         yield from self._changes()
         yield from self._health()
-        yield from self._tables(tended)
-        yield from _services(tended)
+        yield from self._tables(families)
+        yield from _services(families)
+        yield _nobody_here(families)
 
-    def _syncs(self, tended: Iterable[Tended]) -> Iterator[Family]:
-        """Tell of syncs, as kube-proxy does."""
-        histograms: tuple[tuple[str, str, Callable[[Tended], Distribution]], ...] = (
-            (
-                f"{_RULES}duration_seconds",
-                "Seconds a sync took",
-                lambda each: each.counts.syncs,
-            ),
-            (
-                f"{_PREFIX}sync_full_proxy_rules_duration_seconds",
-                "Seconds a sync of everything took",
-                lambda each: each.counts.full_syncs,
-            ),
-            (
-                f"{_PREFIX}sync_partial_proxy_rules_duration_seconds",
-                "Seconds a sync of what changed took",
-                lambda each: each.counts.partial_syncs,
-            ),
-            (
-                f"{_PREFIX}network_programming_duration_seconds",
-                "Seconds from a change of an endpoint, as its slice tells it, to the kernel",
-                lambda each: each.counts.programming,
-            ),
-            (
-                f"{_PREFIX}conntrack_reconciler_sync_duration_seconds",
-                "Seconds it took to find and forget stale flows",
-                lambda each: each.counts.conntrack,
-            ),
-            (
-                f"{_OURS}compile_duration_seconds",
-                "Seconds of a sync in which it was worked out what to change",
-                lambda each: each.counts.compiling,
-            ),
-            (
-                f"{_OURS}kernel_duration_seconds",
-                "Seconds of a sync in which the kernel was read and changed",
-                lambda each: each.counts.kernel,
-            ),
-        )
-        for name, text, numbers in histograms:
-            histogram = HistogramMetricFamily(name, text, labels=["ip_family"])
-            for each in tended:
-                numbers(each).add_to(histogram, each.family.api)
-            yield histogram
-        gauges: tuple[tuple[str, str, Callable[[Tended], float]], ...] = (
-            (
-                f"{_RULES}last_timestamp_seconds",
-                "When the kernel was last brought to what it should be",
-                lambda each: each.counts.last_synced,
-            ),
-            (
-                f"{_RULES}last_queued_timestamp_seconds",
-                "When something was last to get into the kernel",
-                lambda each: each.counts.last_queued,
-            ),
-        )
-        for name, text, number in gauges:
-            yield _gauge(
-                name,
-                text,
-                ("ip_family",),
-                (_Sample((each.family.api,), number(each)) for each in tended),
-            )
-        counters: tuple[tuple[str, str, Callable[[Tended], float]], ...] = (
-            (
-                f"{_RULES}nftables_sync_failures",
-                "Syncs that failed",
-                lambda each: each.counts.failures,
-            ),
-            (
-                f"{_PREFIX}conntrack_reconciler_deleted_entries",
-                "Stale flows that the kernel was told to forget",
-                lambda each: each.counts.forgotten_flows,
-            ),
-            (
-                f"{_OURS}forgotten_pins",
-                "Stale choices of session affinity that the kernel was told to forget",
-                lambda each: each.counts.forgotten_pins,
-            ),
-            (
-                f"{_OURS}drift_repairs",
-                "How often somebody had touched our table and it was put right",
-                lambda each: each.counts.repairs,
-            ),
-        )
-        for name, text, number in counters:
-            counter = CounterMetricFamily(name, text, labels=["ip_family"])
-            for each in tended:
-                counter.add_metric([each.family.api], number(each))
-            yield counter
-
-    def _changes(self) -> Iterator[Family]:
-        told = self._agent.told
+    def _changes(self) -> Iterator[_Metric]:
+        changes = self._agent.changes
         for what, total, pending in (
-            ("endpoint", told.slices, told.slices_pending),
-            ("service", told.services, told.services_pending),
+            ("endpoint", changes.slices, changes.slices_pending),
+            ("service", changes.services, changes.services_pending),
         ):
             name = f"{_RULES}{what}_changes"
             yield CounterMetricFamily(name, f"Changes of {what}s that were told", total)
@@ -155,7 +145,7 @@ class ProxyCollector(Collector):
                 f"{name}_pending", f"Changes of {what}s that are not in the kernel yet", pending
             )
 
-    def _health(self) -> Iterator[Family]:
+    def _health(self) -> Iterator[_Metric]:
         for page in ("healthz", "livez"):
             counter = CounterMetricFamily(
                 f"{_PREFIX}proxy_{page}", f"Answers of /{page} by status code", labels=["code"]
@@ -165,7 +155,7 @@ class ProxyCollector(Collector):
                     counter.add_metric([str(code)], count)
             yield counter
 
-    def _tables(self, tended: Iterable[Tended]) -> Iterator[Family]:
+    def _tables(self, families: Iterable[FamilyState]) -> Iterator[_Metric]:
         """Tell what is in the tables, and of what is not served."""
         client = self._agent.client
         yield _gauge(
@@ -180,14 +170,14 @@ class ProxyCollector(Collector):
             ("family", "set"),
             (
                 _Sample((each.family.api, name), len(elements))
-                for each in tended
+                for each in families
                 if each.table.ruleset is not None
                 for name, elements in sorted(each.table.ruleset.elements.items())
             ),
         )
         left_out = Counter(
             (each.family.api, why.code)
-            for each in tended
+            for each in families
             for reasons in each.table.left_out.values()
             for why in reasons
         )
@@ -199,7 +189,24 @@ class ProxyCollector(Collector):
         )
 
 
-def _services(tended: Iterable[Tended]) -> Iterator[Family]:
+def _syncs(families: Iterable[FamilyState]) -> Iterator[_Metric]:
+    """Tell of syncs, as kube-proxy does."""
+    for name, text, numbers in _HISTOGRAMS:
+        histogram = HistogramMetricFamily(name, text, labels=["ip_family"])
+        for each in families:
+            numbers(each.counts).add_to(histogram, each.family.api)
+        yield histogram
+    for name, text, number in _GAUGES:
+        samples = (_Sample((each.family.api,), number(each.counts)) for each in families)
+        yield _gauge(name, text, ("ip_family",), samples)
+    for name, text, number in _COUNTERS:
+        counter = CounterMetricFamily(name, text, labels=["ip_family"])
+        for each in families:
+            counter.add_metric([each.family.api], number(each.counts))
+        yield counter
+
+
+def _services(families: Iterable[FamilyState]) -> Iterator[_Metric]:
     """Tell of each service port where it goes, and how often it could not stay near."""
     modes = GaugeMetricFamily(
         f"{_OURS}service_mode",
@@ -216,8 +223,7 @@ def _services(tended: Iterable[Tended]) -> Iterator[Family]:
         "How often connections of a service port began to go elsewhere than asked for, and why",
         labels=[*_PORT, "reason"],
     )
-    nobody_here: Counter[tuple[str, str]] = Counter()
-    for each in tended:
+    for each in families:
         family = each.family.api
         for key, routes in sorted(each.routes.routes.items()):
             names = _names(routes.service)
@@ -226,24 +232,32 @@ def _services(tended: Iterable[Tended]) -> Iterator[Family]:
                 mode = selection.mode if selection.cluster_used else selection.local_mode
                 modes.add_metric([*labels, mode], 1)
                 used.add_metric(labels, len(selection.all))
-            for policy in _without_local(routes):
-                nobody_here[family, policy] += 1
             _add_fallbacks(fallbacks, each, key, names)
     yield from (modes, used, fallbacks)
-    yield _gauge(
+
+
+def _nobody_here(families: Iterable[FamilyState]) -> _Metric:
+    """Count the services under a policy Local that miss somebody on this node."""
+    nobody_here = Counter(
+        (each.family.api, policy)
+        for each in families
+        for routes in each.routes.routes.values()
+        for policy in _without_local(routes)
+    )
+    return _gauge(
         f"{_RULES}no_local_endpoints_total",
         "Services under a policy Local that have nobody on this node",
         ("ip_family", "traffic_policy"),
         (
             _Sample((each.family.api, policy), nobody_here[each.family.api, policy])
-            for each in tended
+            for each in families
             for policy in ("external", "internal")
         ),
     )
 
 
 def _add_fallbacks(
-    counter: CounterMetricFamily, each: Tended, key: ObjectKey, names: Mapping[PortKey, str]
+    counter: CounterMetricFamily, each: FamilyState, key: ObjectKey, names: Mapping[PortKey, str]
 ) -> None:
     for fallback, count in sorted(each.routes.fallbacks.counts.get(key, {}).items()):
         if fallback.port in names:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from struct import Struct
 from typing import Final
 
-from nearwise.nft.netlink.attributes import HEADER, Message, body, message, text_of, unpack
+from nearwise.nft.netlink.attributes import HEADER, Message, body, message, parts, text_of, unpack
 
 _NETFILTER: Final = 12  # NETLINK_NETFILTER
 _NETLINK: Final = 270  # SOL_NETLINK
@@ -163,7 +163,7 @@ class NetfilterSocket:
                 if error.errno != errno.ENOBUFS:  # some were lost; others may still be there
                     raise
                 continue
-            for kind, _, number, payload in _parts(data):
+            for kind, _, number, payload in parts(data):
                 if first <= number < first + count:
                     yield kind, number, payload
 
@@ -180,7 +180,7 @@ class NetfilterSocket:
                     raise
                 is_whole = False
                 continue
-            for kind, flags, number, payload in _parts(data):
+            for kind, flags, number, payload in parts(data):
                 if number != first:
                     continue
                 if flags & _INTERRUPTED:
@@ -190,17 +190,6 @@ class NetfilterSocket:
                 if kind == _DONE:
                     return found if is_whole else None
                 found.append(body(payload))
-
-
-def _parts(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
-    """Take a datagram apart: kind, flags, number and payload of each message."""
-    place = 0
-    while place + HEADER.size <= len(data):
-        size, kind, flags, number, _ = HEADER.unpack_from(data, place)
-        if size < HEADER.size:
-            return
-        yield kind, flags, number, data[place + HEADER.size : place + size]
-        place += size + 3 & ~3
 
 
 def _refusal(kind: int, payload: bytes, about: str) -> NetlinkError | None:

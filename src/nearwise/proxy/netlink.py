@@ -1,8 +1,8 @@
 """The kernel's tables by netlink: the fast backend.
 
-Law: what is sent is written in ``nft/messages.py``, what comes back is read in ``nft/dump.py``;
-here it is only carried, and what the kernel refuses is put in words. Nothing but our own table is
-looked at: others may hold what nobody here understands.
+Law: what is sent is written in ``nft/netlink/messages.py``, what comes back is read in
+``nft/netlink/dump.py``; here it is only carried, and what the kernel refuses is put in words.
+Nothing but our own table is looked at: others may hold what nobody here understands.
 """
 
 from __future__ import annotations
@@ -55,9 +55,7 @@ class NetlinkKernel:
         try:
             self._socket = NetfilterSocket()
         except OSError as error:
-            raise KernelError(
-                f"this kernel has no netfilter ({error.strerror}): {NEEDED}"
-            ) from error
+            raise _nothing("netfilter", error) from error
         try:
             self.generation()
         except KernelError:
@@ -137,9 +135,7 @@ class NetlinkKernel:
         except NetlinkError as error:
             if error.errno == errno.EPERM:
                 raise KernelError(NOT_ALLOWED) from error
-            raise KernelError(
-                f"this kernel has no nf_tables ({error.strerror}): {NEEDED}"
-            ) from error
+            raise _nothing("nf_tables", error) from error
 
     def remove(self) -> None:
         """Remove our tables of both families, and nothing else. Raises KernelError."""

@@ -9,7 +9,9 @@ from typing import Final
 import msgspec
 
 from nearwise.model import Node
+from nearwise.nft.addresses import parsed_for
 from nearwise.nft.layout import Settings
+from nearwise.nft.registers import address_of
 from nearwise.nft.ruleset import Family
 
 PRIMARY: Final = "primary"
@@ -45,7 +47,7 @@ def settings_for(
     family: Family, options: Options, node: Node | None, machine: Iterable[str]
 ) -> Settings:
     """Return how the table of a family is made, on a machine with these addresses."""
-    addresses = tuple(each for each in machine if _is_of(each, family))
+    addresses = _in_family(machine, family)
     return Settings(
         family=family,
         pod_networks=tuple(each for each in options.pod_networks if _is_of(each, family)),
@@ -63,15 +65,18 @@ def families_of(machine: Iterable[str]) -> tuple[Family, ...]:
 
 
 def addresses_of(node: Node | None) -> tuple[str, ...]:
-    """Return the addresses by which the cluster knows a node: those inside, else those outside.
+    """Return the addresses by which the cluster knows a node: those inside, then those outside.
 
-    So kube-proxy finds the primary addresses of its node.
+    The first of each family is the primary one; so a node that has IPv6 only outside has a primary
+    address of IPv6 as well (``GetNodeHostIPs`` of Kubernetes, by which kube-proxy goes).
     """
     listed = node.status.addresses if node is not None else ()
-    for kind in ("InternalIP", "ExternalIP"):
-        if found := tuple(each.address for each in listed if each.type == kind):
-            return found
-    return ()
+    return tuple(
+        each.address
+        for kind in ("InternalIP", "ExternalIP")
+        for each in listed
+        if each.type == kind
+    )
 
 
 def is_staying(node: Node) -> bool:
@@ -92,14 +97,18 @@ def _node_port_addresses(
     chosen: set[str] = set()
     for each in options.node_port_addresses:
         if each == PRIMARY:
-            primary = [address for address in addresses_of(node) if _is_of(address, family)]
-            chosen.update(primary[:1])
+            chosen.update(_in_family(addresses_of(node), family)[:1])
         elif _is_of(each, family):
             network = ip_network(each)
             chosen.update(address for address in machine if ip_address(address) in network)
     return tuple(sorted(each for each in chosen if not ip_address(each).is_loopback))
 
 
+def _in_family(texts: Iterable[str], family: Family) -> tuple[str, ...]:
+    """Return the addresses of a family; what is no address is left out (the API takes any text)."""
+    return tuple(address_of(each) for text in texts if (each := parsed_for(family, text)))
+
+
 def _is_of(text: str, family: Family) -> bool:
-    """Say whether an address or a network is of a family."""
+    """Say whether a network is of a family."""
     return (":" in text) is (family is Family.IPV6)

@@ -17,15 +17,15 @@ from nearwise.loops.cluster import Reading
 from nearwise.loops.counted import CountedReading
 from nearwise.loops.surroundings import Surroundings
 from nearwise.proxy.agent import Agent
+from nearwise.proxy.caches import Caches
 from nearwise.proxy.conntrack import Flows
-from nearwise.proxy.followed import Followed
 from nearwise.proxy.health import Health, HealthPages
+from nearwise.proxy.health_checks import HealthChecks
 from nearwise.proxy.health_ports import HealthPorts
 from nearwise.proxy.kernel import Kernel
-from nearwise.proxy.local import LocalServices
 from nearwise.proxy.metrics import ProxyCollector
 from nearwise.proxy.node import Options
-from nearwise.proxy.pages import OperatorPages
+from nearwise.proxy.operator_pages import OperatorPages
 from nearwise.proxy.programming import Programming
 
 _log = logging.getLogger(__name__)
@@ -54,12 +54,12 @@ class Process:
     ) -> None:
         """Prepare to program a machine for a cluster; ``host`` says in the metrics where it is."""
         counted = CountedReading(cluster, host)
-        self._followed = Followed(counted, surroundings, options.node or None)
+        self._caches = Caches(counted, surroundings, options.node or None)
         # As patient as kube-proxy: two periods.
         health = Health(surroundings, 2 * options.sync_period)
         self.programming = Programming(machine.kernel, machine.flows, surroundings)
         self.agent = Agent(
-            self._followed,
+            self._caches,
             self.programming,
             machine.addresses,
             health,
@@ -68,7 +68,7 @@ class Process:
         )
         self.health_ports = HealthPorts()
         if not options.as_client:
-            local = LocalServices(health, self.health_ports.want)
+            local = HealthChecks(health, self.health_ports.want)
             self.programming.listen(local.changed)
         self.health_pages = HealthPages(health)
         self.registry = CollectorRegistry()
@@ -83,7 +83,7 @@ class Process:
             async with asyncio.TaskGroup() as tasks:
                 running = [
                     tasks.create_task(each)
-                    for each in (self._followed.run(), self.health_ports.run(), self.agent.run())
+                    for each in (self._caches.run(), self.health_ports.run(), self.agent.run())
                 ]
                 await stop.wait()
                 _log.info("stopping: the kernel keeps the tables")

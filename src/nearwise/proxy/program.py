@@ -14,11 +14,10 @@ from contextlib import suppress
 from typing import Final
 
 from nearwise.nft.diff import Transaction, apply, diff
-from nearwise.nft.layout import AFFINITY
+from nearwise.nft.layout import AFFINITY, REMEMBER, set_named
 from nearwise.nft.listing import elements_as_listed, listed, listed_elements
 from nearwise.nft.probe import probe
 from nearwise.nft.ruleset import TABLE, Chain, Family, Ruleset
-from nearwise.nft.shapes import shape
 from nearwise.nft.text import as_they_are, script, unpinning
 from nearwise.proxy.kernel import KernelError, needs_halves
 from nearwise.proxy.netlink import NOT_ALLOWED, NetlinkKernel
@@ -61,7 +60,7 @@ class ProgramKernel:
         for family in families:
             wanted = probe(family)
             if family is Family.IPV6:  # see ``apply``
-                wanted.chains["remember"] = Chain("remember")
+                wanted.chains[REMEMBER] = Chain(REMEMBER)
             self._run("-c", "-f", "-", stdin=script(diff(None, wanted)))
 
     def read(self, family: Family) -> Ruleset | None:
@@ -94,7 +93,7 @@ class ProgramKernel:
     def pins(self, family: Family) -> Mapping[bytes, bytes]:
         """Return which endpoint each client got last. Raises KernelError."""
         text = self._list("map", family, AFFINITY) or ""
-        found = listed_elements(text, shape(AFFINITY), family)
+        found = listed_elements(text, set_named(AFFINITY), family)
         return {key: value for key, value in found.items() if isinstance(value, bytes)}
 
     def unpin(self, family: Family, keys: Iterable[bytes]) -> None:

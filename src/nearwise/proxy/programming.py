@@ -20,11 +20,11 @@ from nearwise.nft.diff import Transaction
 from nearwise.nft.layout import Settings
 from nearwise.nft.ruleset import Family
 from nearwise.proxy.conntrack import Flows
+from nearwise.proxy.family_state import FamilyState
 from nearwise.proxy.forgetting import Forgetting
 from nearwise.proxy.kernel import Kernel, KernelError
+from nearwise.proxy.kernel_table import Applied, KernelTable
 from nearwise.proxy.routes import Changes, FamilyRoutes
-from nearwise.proxy.table import Applied, Table
-from nearwise.proxy.tended import Tended
 
 _MOST_TOLD: Final = 20  # of a kind at once; the metrics count them all
 
@@ -36,7 +36,7 @@ class Programming:
 
     def __init__(self, kernel: Kernel, flows: Flows | None, surroundings: Surroundings) -> None:
         """Begin with no family; ``flows`` is None where there are none to be had."""
-        self.tended: dict[Family, Tended] = {}
+        self.families: dict[Family, FamilyState] = {}
         self.last_failure = ""
         """When something failed last, and what; it stays when all is well again."""
         self._kernel = kernel
@@ -48,8 +48,8 @@ class Programming:
 
     def tend(self, routes: FamilyRoutes, settings: Settings) -> None:
         """Keep the table of one more family."""
-        table = Table(self._kernel, settings, self._surroundings.now)
-        self.tended[routes.family] = Tended(routes, table)
+        table = KernelTable(self._kernel, settings, self._surroundings.now)
+        self.families[routes.family] = FamilyState(routes, table)
 
     def listen(self, listener: Callable[[Family, Changes], None]) -> None:
         """Have told what is chosen for services, once it is in the kernel."""
@@ -63,11 +63,13 @@ class Programming:
     @property
     def is_waiting(self) -> bool:
         """Whether something is not in the kernel that should be, of a family that ever was."""
-        return any(each.is_due and each.table.has_begun for each in self.tended.values())
+        return any(each.is_due and each.table.has_begun for each in self.families.values())
 
     def next_at(self) -> float | None:
         """Return when the next sync is worth while; None when there is nothing to do."""
-        return min((each.not_before for each in self.tended.values() if each.is_due), default=None)
+        return min(
+            (each.not_before for each in self.families.values() if each.is_due), default=None
+        )
 
     def sync(self) -> None:
         """Bring the tables to what is chosen now, as far as anything may be other.
@@ -75,16 +77,16 @@ class Programming:
         Raises KernelError if the kernel has never taken any table: then this is no place to work.
         """
         now = self._surroundings.now()
-        due = [each for each in self.tended.values() if each.is_due and now >= each.not_before]
+        due = [each for each in self.families.values() if each.is_due and now >= each.not_before]
         if not due:
             return
         seen = self._count()
         is_known = seen == self._generation or not any(
-            each.table.certain for each in self.tended.values()
+            each.table.certain for each in self.families.values()
         )
         applied = sum([self._sync_one(each) for each in due])
         self._remember(seen, applied, is_known=is_known)
-        if not any(each.table.has_begun for each in self.tended.values()):
+        if not any(each.table.has_begun for each in self.families.values()):
             raise KernelError("; ".join(each.trouble for each in due))
 
     def look(self) -> None:
@@ -96,13 +98,13 @@ class Programming:
         seen = self._count()
         if seen is not None and seen == self._generation:
             return
-        certain = [each for each in self.tended.values() if each.table.certain]
+        certain = [each for each in self.families.values() if each.table.certain]
         repaired = sum([self._repair(each) for each in certain])
-        self._remember(seen, repaired, is_known=len(certain) == len(self.tended))
+        self._remember(seen, repaired, is_known=len(certain) == len(self.families))
 
     # --- one family -----------------------------------------------------------------------
 
-    def _sync_one(self, each: Tended) -> int:
+    def _sync_one(self, each: FamilyState) -> int:
         """Bring one table to what is chosen now; return how many transactions that took."""
         begins = not each.table.has_begun
         changes = each.routes.take()
@@ -127,7 +129,7 @@ class Programming:
         self._forget(each, applied.change, begins=begins)
         return not applied.change.is_empty
 
-    def _repair(self, each: Tended) -> int:
+    def _repair(self, each: FamilyState) -> int:
         """Put one table right; return how many transactions that took."""
         try:
             change = each.table.repair()
@@ -142,13 +144,13 @@ class Programming:
         self._forget(each, change)  # flows may have begun while there were no rules
         return 1
 
-    def _forget(self, each: Tended, change: Transaction, *, begins: bool = False) -> None:
+    def _forget(self, each: FamilyState, change: Transaction, *, begins: bool = False) -> None:
         """Have forgotten what a transaction has made stale."""
         ruleset = each.table.ruleset
         assert ruleset is not None
         self._forgetting.after(ruleset, change, each.counts, begins=begins)
 
-    def _succeeded(self, each: Tended, applied: Applied) -> None:
+    def _succeeded(self, each: FamilyState, applied: Applied) -> None:
         if each.succeeded():
             _log.info("%s: the kernel is as it should be again", each.family.api)
         if applied.amiss is not None:
@@ -165,12 +167,12 @@ class Programming:
         each.triggers = []
         self._tell_left_out(each)
 
-    def _failed(self, each: Tended, why: str) -> None:
+    def _failed(self, each: FamilyState, why: str) -> None:
         self.last_failure = f"{self._surroundings.wall()} {each.family.api}: {why}"
         if each.failed(why, self._surroundings.now()):
             _log.error("%s: the kernel was not changed: %s", each.family.api, why)
 
-    def _tell_left_out(self, each: Tended) -> None:
+    def _tell_left_out(self, each: FamilyState) -> None:
         """Tell what is not served, of what was not told before."""
         before, after = self._left_out.get(each.family, {}), each.table.left_out
         if before == after:

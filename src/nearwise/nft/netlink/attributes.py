@@ -1,12 +1,14 @@
 """The form of netlink: messages of attributes, each with its length and type before it.
 
-Law: what is in here holds for every part of netfilter (tables, connection tracking) and knows
-none of them. Lengths, types and sequence numbers are in the byte order of this machine, numbers
-in attributes in network byte order (``include/uapi/linux/netlink.h``, ``nfnetlink.h``).
+Law: what is in here holds for every part of the kernel that speaks netlink (tables, connection
+tracking, addresses) and knows none of them. Lengths, types and sequence numbers are in the byte
+order of this machine, numbers in attributes in network byte order
+(``include/uapi/linux/netlink.h``, ``nfnetlink.h``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -44,6 +46,17 @@ def message(request: Message, sequence: int, flags: int) -> bytes:
             bytes(-size % 4),
         )
     )
+
+
+def parts(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
+    """Take a datagram apart: kind, flags, number and payload of each message in it."""
+    place = 0
+    while place + HEADER.size <= len(data):
+        size, kind, flags, number, _ = HEADER.unpack_from(data, place)
+        if size < HEADER.size:
+            return
+        yield kind, flags, number, data[place + HEADER.size : place + size]
+        place += size + 3 & ~3
 
 
 def body(payload: bytes) -> bytes:

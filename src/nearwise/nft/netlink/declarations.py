@@ -15,8 +15,7 @@ from typing import Final
 from nearwise.nft.netlink.attributes import nest, number_of, pack, pack_number, pack_text, unpack
 from nearwise.nft.netlink.expressions import ANONYMOUS, LIST_ELEMENT
 from nearwise.nft.registers import is_address, is_port, size, width
-from nearwise.nft.ruleset import Data, Draw, Family, Field, Key, Set
-from nearwise.nft.text import ENDPOINT
+from nearwise.nft.ruleset import ENDPOINT, Data, Draw, Family, Field, Key, Set
 
 
 class Declared(IntEnum):
@@ -46,19 +45,13 @@ _ALWAYS: Final = (
     Declared.DATA_SIZE,
 )
 
-_ANONYMOUS, _CONSTANT, _INTERVAL, _MAP, _TIMEOUT, _EVALUATED, _CONCATENATED = (
-    0x1,
-    0x2,
-    0x4,
-    0x8,
-    0x10,
-    0x20,
-    0x80,
-)
-_VERDICTS: Final = 0xFFFFFF00
+# Flags of a set (``NFT_SET_ANONYMOUS`` and so on).
+_ANONYMOUS, _CONSTANT, _INTERVAL, _MAP = 0x1, 0x2, 0x4, 0x8
+_TIMEOUT, _EVALUATED, _CONCATENATED = 0x10, 0x20, 0x80
+_VERDICTS: Final = 0xFFFFFF00  # NFT_DATA_VERDICT
 _SIZE, _FIELDS, _FIELD_SIZE = 1, 2, 1  # of the description
 
-_PROTOCOL_TYPE: Final = 12
+_INTEGER_TYPE, _PROTOCOL_TYPE, _PORT_TYPE = 4, 12, 13  # TYPE_INTEGER and so on
 _ADDRESS_TYPE: Final = {Family.IPV4: 7, Family.IPV6: 8}
 
 # Notes of a set; in the typeof of an expression its kind, and data by its kind.
@@ -200,8 +193,8 @@ def _field_type(field: Field | Draw, family: Family) -> int:
     if is_address(field):
         return _ADDRESS_TYPE[family]
     if is_port(field):
-        return 13
-    return 4 if isinstance(field, Draw) else _PROTOCOL_TYPE
+        return _PORT_TYPE
+    return _INTEGER_TYPE if isinstance(field, Draw) else _PROTOCOL_TYPE
 
 
 # --- notes ----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Container
 from ipaddress import ip_network
 from typing import Final, NamedTuple
 
+from nearwise.nft import ruleset as nft
 from nearwise.nft.netlink.attributes import number_of, text_of, unpack, unpack_list
 from nearwise.nft.netlink.expressions import (
     ADDRESSES,
@@ -30,6 +31,8 @@ from nearwise.nft.netlink.expressions import (
     Cmp,
     Ct,
     Dynset,
+    Expression,
+    Immediate,
     Lookup,
     Meta,
     Numgen,
@@ -37,34 +40,14 @@ from nearwise.nft.netlink.expressions import (
     expressions,
     place_of,
 )
-from nearwise.nft.ruleset import (
-    ClearMark,
-    Draw,
-    Drop,
-    Family,
-    Field,
-    FromHost,
-    Goto,
-    HasPort,
-    HasTransport,
-    Jump,
-    Key,
-    Marked,
-    Masquerade,
-    Match,
-    Reject,
-    Remember,
-    Rule,
-    SetMark,
-    Statement,
-    Switch,
-    Translate,
-    Unknown,
-    Within,
-)
+from nearwise.nft.ruleset import Draw, Family, Field, Key, Rule, Statement
 
 _TO: Final = {"payload": Payload.TO, "meta": Meta.TO, "ct": Ct.TO, "numgen": Numgen.TO}
-_TOLD_ANYWAY: Final = {("bitwise", 6), ("dynset", 9), ("lookup", Lookup.FLAGS)}
+_TOLD_ANYWAY: Final = {
+    ("bitwise", Bitwise.OPERATION),
+    ("dynset", Dynset.FLAGS),
+    ("lookup", Lookup.FLAGS),
+}
 """Attributes that the kernel tells even if nobody asked for anything there."""
 
 
@@ -87,7 +70,7 @@ def rule_of(packed: bytes, family: Family, transports: Container[str]) -> Rule:
         is_ours = _expressions(expressions(rule, family, 0), ()) == found
     except (ValueError, LookupError):
         is_ours = False
-    return rule if is_ours else (Unknown(" ".join(each.name for each in found)),)
+    return rule if is_ours else (nft.Unknown(" ".join(each.name for each in found)),)
 
 
 def _expressions(packed: bytes, transports: Container[str]) -> list[_Expression]:
@@ -95,12 +78,12 @@ def _expressions(packed: bytes, transports: Container[str]) -> list[_Expression]
     found = []
     for _, part in unpack_list(packed):
         parts = unpack(part)
-        name = text_of(parts.get(1, b""))
+        name = text_of(parts.get(Expression.NAME, b""))
         if name == "byteorder":  # nft swaps the one byte of a protocol before a lookup of ranges
             continue
         attributes = {
             kind: value
-            for kind, value in unpack_list(parts.get(2, b""))
+            for kind, value in unpack_list(parts.get(Expression.DATA, b""))
             if any(value) or (name, kind) not in _TOLD_ANYWAY
         }
         if name == "lookup":
@@ -118,7 +101,7 @@ class _Reader:
         self._family = family
         self._loaded: dict[int, Field | Draw] = {}
         self._operation: _Expression | None = None
-        self._looked_up: Translate | None = None
+        self._looked_up: nft.Translate | None = None
 
     def statements(self, found: list[_Expression]) -> list[Statement]:
         """Guess the statements. Raises ValueError or LookupError for what is none of ours."""
@@ -154,9 +137,9 @@ class _Reader:
             case "fib":
                 pass  # the comparison after it says what of
             case "masq":
-                return Masquerade()
+                return nft.Masquerade()
             case "reject":
-                return Reject()
+                return nft.Reject()
             case name:
                 raise ValueError(f"not ours: {name}")
         return None
@@ -181,13 +164,13 @@ class _Reader:
     def _comparison(self, each: _Expression) -> Statement:
         data = each.data(Cmp.DATA)
         if self._loaded == {0: Field.PORT}:
-            return HasPort()
+            return nft.HasPort()
         if self._loaded:
             field = self._loaded[0]
             if isinstance(field, Draw):
                 raise ValueError("not ours: a number that is compared")
-            return Within(field, self._network(data), bool(each.number(Cmp.OPERATION)))
-        return FromHost() if self._operation is None else Marked(_bit(data))
+            return nft.Within(field, self._network(data), bool(each.number(Cmp.OPERATION)))
+        return nft.FromHost() if self._operation is None else nft.Marked(_bit(data))
 
     def _network(self, data: bytes) -> str:
         """Return the network that an address is compared with."""
@@ -202,24 +185,24 @@ class _Reader:
             raise ValueError("not ours: a mark from nowhere")
         bit = _bit(self._operation.data(Bitwise.XOR))
         is_kept = self._operation.data(Bitwise.MASK) == MARK.pack(ALL_BITS)
-        return ClearMark(bit) if is_kept else SetMark(bit)
+        return nft.ClearMark(bit) if is_kept else nft.SetMark(bit)
 
     def _lookup(self, each: _Expression) -> Statement | None:
         name, key = text_of(each.attributes[Lookup.SET]), self._key()
         if name == ANONYMOUS:
-            return HasTransport()
+            return nft.HasTransport()
         if Lookup.DATA not in each.attributes:
-            return Match(key, name, bool(each.number(Lookup.FLAGS)))
+            return nft.Match(key, name, bool(each.number(Lookup.FLAGS)))
         if each.number(Lookup.DATA) == 0:
-            return Switch(key, name)
-        self._looked_up = Translate(key, name)
+            return nft.Switch(key, name)
+        self._looked_up = nft.Translate(key, name)
         return None
 
     def _remember(self, each: _Expression) -> Statement:
         middle = place_of(each.number(Dynset.DATA))
         seconds = each.number(Dynset.TIMEOUT) // 1000
         name = text_of(each.attributes[Dynset.SET])
-        return Remember(self._key(end=middle), self._key(middle), name, seconds)
+        return nft.Remember(self._key(end=middle), self._key(middle), name, seconds)
 
 
 def _by_number(fields: dict[Field, int], number: int) -> Field:
@@ -237,10 +220,10 @@ def _bit(data: bytes) -> int:
 
 
 def _verdict(each: _Expression) -> Statement:
-    parts = unpack(unpack(each.attributes[2]).get(DATA_VERDICT, b""))
+    parts = unpack(unpack(each.attributes[Immediate.DATA]).get(DATA_VERDICT, b""))
     code, chain = number_of(parts[VERDICT_CODE]), text_of(parts.get(VERDICT_CHAIN, b""))
     if code == DROP:
-        return Drop()
+        return nft.Drop()
     if code in (JUMP, GOTO):
-        return Jump(chain) if code == JUMP else Goto(chain)
+        return nft.Jump(chain) if code == JUMP else nft.Goto(chain)
     raise ValueError(f"not ours: verdict {code}")

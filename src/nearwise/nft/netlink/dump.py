@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from nearwise.nft.layout import AFFINITY
+from nearwise.nft.layout import AFFINITY, set_named
 from nearwise.nft.netlink.attributes import number_of, text_of, unpack, unpack_list
 from nearwise.nft.netlink.declarations import Declared, declared, is_anonymous
 from nearwise.nft.netlink.decoding import rule_of
@@ -43,13 +43,12 @@ from nearwise.nft.ruleset import (
     Unknown,
     Value,
 )
-from nearwise.nft.shapes import shape
 
 Dump = Iterable[bytes]
 """The attributes of everything of a kind, as the kernel tells them."""
 
 _TRIES: Final = 3
-_AFFINITY: Final = shape(AFFINITY)
+_AFFINITY: Final = set_named(AFFINITY)
 _HOOKS: Final = {number: hook for hook, number in HOOKS.items()}
 
 

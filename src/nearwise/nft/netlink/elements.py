@@ -22,8 +22,8 @@ from nearwise.nft.netlink.expressions import (
     verdict,
 )
 from nearwise.nft.registers import PROTOCOLS, size
-from nearwise.nft.ruleset import Data, Drop, Elements, Family, Goto, Set, Value, Verdict
-from nearwise.nft.text import ENDPOINT, comment_text
+from nearwise.nft.ruleset import ENDPOINT, Data, Drop, Elements, Family, Goto, Set, Value, Verdict
+from nearwise.nft.text import comment_text
 
 _KEY, _DATA, _TIMEOUT, _EXPIRATION, _NOTES, _KEY_END = 1, 2, 4, 5, 6, 10
 _OURS: Final = frozenset((_KEY, _DATA, _NOTES, _KEY_END))

@@ -1,7 +1,7 @@
 """Rules as the kernel has them: expressions that load registers, compare and look up.
 
 Law: one statement is always written with the same expressions, those that nft itself writes for
-it, so that a table looks the same in ``nft list`` whoever loaded it. ``rules`` reads them back.
+it, so that a table looks the same in ``nft list`` whoever loaded it. ``decoding`` reads them back.
 Numbers are from ``include/uapi/linux/netfilter/nf_tables.h``.
 
 A key is loaded into registers from the first one on, each field filled up to four bytes; so a place
@@ -15,33 +15,10 @@ from ipaddress import ip_network
 from struct import Struct
 from typing import Final
 
+from nearwise.nft import ruleset as nft
 from nearwise.nft.netlink.attributes import nest, pack, pack_number, pack_text
 from nearwise.nft.registers import width
-from nearwise.nft.ruleset import (
-    ClearMark,
-    Draw,
-    Drop,
-    Family,
-    Field,
-    FromHost,
-    Goto,
-    HasPort,
-    HasTransport,
-    Jump,
-    Key,
-    Marked,
-    Masquerade,
-    Match,
-    Reject,
-    Remember,
-    Rule,
-    SetMark,
-    Statement,
-    Switch,
-    Translate,
-    Unknown,
-    Within,
-)
+from nearwise.nft.ruleset import Draw, Family, Field, Key, Rule, Statement
 
 ANONYMOUS: Final = "__set%d"
 """The name of a set that belongs to one rule; the kernel puts a number in."""
@@ -51,6 +28,7 @@ PROTOCOL_FAMILIES: Final = {Family.IPV4: 2, Family.IPV6: 10}
 LIST_ELEMENT: Final = 1
 DATA_VALUE, DATA_VERDICT = 1, 2
 VERDICT_CODE, VERDICT_CHAIN = 1, 2
+VERDICT_REGISTER: Final = 0
 DROP, JUMP, GOTO = 0, 0xFFFFFFFD, 0xFFFFFFFC
 
 NETWORK_HEADER, TRANSPORT_HEADER = 1, 2
@@ -60,25 +38,51 @@ ADDRESSES: Final = {
 }
 """Where addresses are in the network header."""
 PORT_OFFSET: Final = 2
-META_MARK, META_PROTOCOL = 3, 16
+META_MARK, META_PROTOCOL = 3, 16  # NFT_META_MARK, NFT_META_L4PROTO
 FIRST: Final = {
     Family.IPV4: {Field.FIRST_SOURCE: 19, Field.FIRST_DESTINATION: 20, Field.FIRST_PORT: 12},
     Family.IPV6: {Field.FIRST_SOURCE: 21, Field.FIRST_DESTINATION: 22, Field.FIRST_PORT: 12},
 }
-"""Keys of connection tracking for what a packet had at first."""
-FIB_TYPE, FIB_OF_SOURCE, FIB_LOCAL = 3, 1, 2
-DESTINATION_NAT: Final = 1
-ADDRESS_AND_PORT: Final = 3
-FULLY_RANDOM: Final = 1 << 4
-UNREACHABLE: Final = 0
+"""Keys of connection tracking for what a packet had at first (``NFT_CT_SRC_IP`` and so on)."""
+FIB_TYPE, FIB_OF_SOURCE = 3, 1  # NFT_FIB_RESULT_ADDRTYPE, NFTA_FIB_F_SADDR
+FIB_LOCAL: Final = 2  # RTN_LOCAL
+DESTINATION_NAT: Final = 1  # NFT_NAT_DNAT
+ADDRESS_AND_PORT: Final = 3  # NF_NAT_RANGE_MAP_IPS | NF_NAT_RANGE_PROTO_SPECIFIED
+FULLY_RANDOM: Final = 1 << 4  # NF_NAT_RANGE_PROTO_RANDOM_FULLY
+UNREACHABLE: Final = 0  # NFT_REJECT_ICMP_UNREACH
 PORT_UNREACHABLE: Final = {Family.IPV4: 3, Family.IPV6: 4}
-RANDOM_NUMBER: Final = 1
-UPDATE: Final = 1
-EQUAL, NOT_EQUAL = 0, 1
-INVERTED: Final = 1
+"""Codes of ICMP (RFC 792) and ICMPv6 (RFC 4443)."""
+RANDOM_NUMBER: Final = 1  # NFT_NG_RANDOM
+UPDATE: Final = 1  # NFT_DYNSET_OP_UPDATE
+EQUAL, NOT_EQUAL = 0, 1  # NFT_CMP_EQ, NFT_CMP_NEQ
+INVERTED: Final = 1  # NFT_LOOKUP_F_INV
 ALL_BITS: Final = 0xFFFFFFFF
 
 MARK: Final = Struct("=I")  # in the byte order of this machine
+
+
+class Expression(IntEnum):
+    """Attributes of every expression: its name, and what is its own."""
+
+    NAME, DATA = 1, 2
+
+
+class Immediate(IntEnum):
+    """Attributes of a value that is simply there: here always a verdict."""
+
+    TO, DATA = 1, 2
+
+
+class Masq(IntEnum):
+    """Attributes of masquerading."""
+
+    FLAGS = 1
+
+
+class RejectBy(IntEnum):
+    """Attributes of a rejection."""
+
+    KIND, CODE = 1, 2
 
 
 class Cmp(IntEnum):
@@ -90,7 +94,7 @@ class Cmp(IntEnum):
 class Bitwise(IntEnum):
     """Attributes of a bitwise operation: ``(register & mask) ^ xor``."""
 
-    FROM, TO, SIZE, MASK, XOR = 1, 2, 3, 4, 5
+    FROM, TO, SIZE, MASK, XOR, OPERATION = 1, 2, 3, 4, 5, 6
 
 
 class Lookup(IntEnum):
@@ -138,7 +142,7 @@ class Nat(IntEnum):
 class Dynset(IntEnum):
     """Attributes of keeping an element in a set."""
 
-    SET, SET_ID, OPERATION, KEY, DATA, TIMEOUT = 1, 2, 3, 4, 5, 6
+    SET, SET_ID, OPERATION, KEY, DATA, TIMEOUT, FLAGS = 1, 2, 3, 4, 5, 6, 9
 
 
 def register(place: int) -> int:
@@ -148,7 +152,7 @@ def register(place: int) -> int:
 
 def place_of(number: int) -> int:
     """Return the place of a register in bytes. Raises ValueError for that of verdicts."""
-    if number == 0:
+    if number == VERDICT_REGISTER:
         raise ValueError("verdicts have no place")
     return (number - 1) * 16 if number < 8 else (number - 8) * 4
 
@@ -161,64 +165,66 @@ def expressions(rule: Rule, family: Family, transports: int) -> bytes:
     return b"".join(b"".join(_statement(each, family, transports)) for each in rule)
 
 
-def verdict(what: Drop | Jump | Goto) -> bytes:
+def verdict(what: nft.Drop | nft.Jump | nft.Goto) -> bytes:
     """Write a verdict as data, without the flag for nested attributes, as the kernel tells it."""
     match what:
-        case Drop():
+        case nft.Drop():
             return pack(DATA_VERDICT, pack_number(VERDICT_CODE, DROP))
-        case Jump(chain) | Goto(chain):
-            code = JUMP if isinstance(what, Jump) else GOTO
+        case nft.Jump(chain) | nft.Goto(chain):
+            code = JUMP if isinstance(what, nft.Jump) else GOTO
             name = pack_text(VERDICT_CHAIN, chain)
             return pack(DATA_VERDICT, pack_number(VERDICT_CODE, code) + name)
 
 
 def _statement(statement: Statement, family: Family, transports: int) -> list[bytes]:  # noqa: C901
     match statement:
-        case Match(key, name, inverted):
+        case nft.Match(key, name, inverted):
             flags = pack_number(Lookup.FLAGS, INVERTED if inverted else 0)
             return [*_load(key, family), _lookup(name, flags)]
-        case Within(field, network, inverted):
+        case nft.Within(field, network, inverted):
             return _within(field, network, family, NOT_EQUAL if inverted else EQUAL)
-        case FromHost():
+        case nft.FromHost():
             return [
                 _expression("fib", {Fib.TO: 1, Fib.RESULT: FIB_TYPE, Fib.FLAGS: FIB_OF_SOURCE}),
                 _compare(EQUAL, MARK.pack(FIB_LOCAL)),
             ]
-        case HasPort():
+        case nft.HasPort():
             return [*_load((Field.PORT,), family), _compare(NOT_EQUAL, bytes(2))]
-        case HasTransport():
+        case nft.HasTransport():
             identity = pack_number(Lookup.SET_ID, transports)
             return [*_load((Field.PROTOCOL,), family), _lookup(ANONYMOUS, identity)]
-        case Marked(bit):
+        case nft.Marked(bit):
             mark = MARK.pack(1 << bit)
             return [_load_mark(), _bitwise(mark, bytes(4)), _compare(EQUAL, mark)]
-        case SetMark(bit):
+        case nft.SetMark(bit):
             mask = MARK.pack(ALL_BITS ^ 1 << bit)
             return [_load_mark(), _bitwise(mask, MARK.pack(1 << bit)), _set_mark()]
-        case ClearMark(bit):
+        case nft.ClearMark(bit):
             return [_load_mark(), _bitwise(MARK.pack(ALL_BITS), MARK.pack(1 << bit)), _set_mark()]
-        case Switch(key, name):
+        case nft.Switch(key, name):
             return [*_load(key, family), _lookup(name, pack_number(Lookup.DATA, 0))]
-        case Translate(key, name):
+        case nft.Translate(key, name):
             lookup = _lookup(name, pack_number(Lookup.DATA, 1))
             return [*_load(key, family), lookup, _translate(family)]
-        case Remember(key, value, name, seconds):
+        case nft.Remember(key, value, name, seconds):
             return _remember(key, value, name, seconds, family)
-        case Masquerade():
-            return [_expression("masq", {1: FULLY_RANDOM})]
-        case Reject():
-            code = pack_number(2, PORT_UNREACHABLE[family], 1)
-            return [_expression("reject", {1: UNREACHABLE}, code)]
-        case Drop() | Jump() | Goto():
-            return [_expression("immediate", {1: 0}, nest(2, verdict(statement)))]
-        case Unknown(what):
+        case nft.Masquerade():
+            return [_expression("masq", {Masq.FLAGS: FULLY_RANDOM})]
+        case nft.Reject():
+            code = pack_number(RejectBy.CODE, PORT_UNREACHABLE[family], 1)
+            return [_expression("reject", {RejectBy.KIND: UNREACHABLE}, code)]
+        case nft.Drop() | nft.Jump() | nft.Goto():
+            data = nest(Immediate.DATA, verdict(statement))
+            return [_expression("immediate", {Immediate.TO: VERDICT_REGISTER}, data)]
+        case nft.Unknown(what):
             raise ValueError(f"not ours to write: {what}")
 
 
 def _expression(name: str, numbers: dict[int, int], *others: bytes) -> bytes:
     """Write an expression: its attributes that are numbers, and all others."""
     attributes = [pack_number(kind, number) for kind, number in numbers.items()]
-    return nest(LIST_ELEMENT, pack_text(1, name), nest(2, *attributes, *others))
+    data = nest(Expression.DATA, *attributes, *others)
+    return nest(LIST_ELEMENT, pack_text(Expression.NAME, name), data)
 
 
 def _load(key: Key, family: Family, place: int = 0) -> list[bytes]:

@@ -11,13 +11,12 @@ from itertools import count
 from typing import Final
 
 from nearwise.nft.diff import Transaction
-from nearwise.nft.layout import AFFINITY
+from nearwise.nft.layout import AFFINITY, set_named
 from nearwise.nft.netlink.attributes import Message, nest, pack_number, pack_text
 from nearwise.nft.netlink.declarations import declaration, transports
 from nearwise.nft.netlink.elements import packed, packed_keys, packed_protocols
 from nearwise.nft.netlink.expressions import ANONYMOUS, PROTOCOL_FAMILIES, expressions
 from nearwise.nft.ruleset import TABLE, Chain, Family, HasTransport, Hook, Rule
-from nearwise.nft.shapes import shape
 
 SUBSYSTEM: Final = 10
 """nf_tables among the parts of netfilter (``NFNL_SUBSYS_NFTABLES``)."""
@@ -57,7 +56,7 @@ def removal(family: Family) -> list[Message]:
 def unpinning(family: Family, keys: Iterable[bytes]) -> list[Message]:
     """Return what takes elements out of the map that the kernel fills."""
     gone = dict.fromkeys(keys)
-    lists = packed_keys(shape(AFFINITY), gone, family)
+    lists = packed_keys(set_named(AFFINITY), gone, family)
     return list(_Writer(family).elements(_DELETE_ELEMENTS, AFFINITY, lists))
 
 
@@ -130,10 +129,10 @@ class _Writer:
         for chain in change.chains:
             yield from self._rules(chain, is_new=change.anew)
         for name, gone in change.drop.items():
-            lists = packed_keys(shape(name, change.sets), gone, self._family)
+            lists = packed_keys(set_named(name, change.sets), gone, self._family)
             yield from self.elements(_DELETE_ELEMENTS, name, lists)
         for name, came in change.put.items():
-            lists = packed(shape(name, change.sets), came, self._family)
+            lists = packed(set_named(name, change.sets), came, self._family)
             yield from self.elements(_NEW_ELEMENTS, name, lists)
         for name in change.gone_chains:
             yield self._flush(name)

@@ -1,4 +1,4 @@
-"""What a proxy follows of a cluster: services, slices, and its own node.
+"""What a proxy keeps of a cluster as it changes: services, slices, and its own node.
 
 Headless services, and those that name another proxy, are not even asked for: the API server leaves
 them out, by the label selector that kube-proxy uses.
@@ -18,14 +18,14 @@ from nearwise.machinery.indexes import service_of
 from nearwise.model import EndpointSlice, Node, Service
 from nearwise.model.resources import ENDPOINT_SLICES, NODES, SERVICES
 from nearwise.model.wellknown import HEADLESS
+from nearwise.nft.frontends import OTHER_PROXY
 from nearwise.proxy.trimming import Trimmer
 
-_PROXY_NAME: Final = "service.kubernetes.io/service-proxy-name"
-OURS: Final = {"labelSelector": f"!{HEADLESS},!{_PROXY_NAME}"}
+OURS: Final = {"labelSelector": f"!{HEADLESS},!{OTHER_PROXY}"}
 """Which services and slices a proxy of the cluster is for, as parameters of a request."""
 
 
-class Followed:
+class Caches:
     """The caches of a proxy. Implements ``Known``."""
 
     def __init__(self, cluster: Reading, surroundings: Surroundings, node: str | None) -> None:

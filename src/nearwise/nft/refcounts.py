@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T", bound=Hashable)
 
 
-class Counts(Generic[T]):
+class RefCounts(Generic[T]):
     """How many need each thing, and which came and went since that was last asked."""
 
     def __init__(self) -> None:

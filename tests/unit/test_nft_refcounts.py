@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from nearwise.nft.counts import Counts
+from nearwise.nft.refcounts import RefCounts
 
 
 def test_a_thing_comes_with_the_first_who_needs_it_and_goes_with_the_last() -> None:
-    counts = Counts[str]()
+    counts = RefCounts[str]()
     counts.change((), ("a", "b"))
     assert counts.settle() == (["a", "b"], [])
     counts.change((), ("a",))
@@ -19,7 +19,7 @@ def test_a_thing_comes_with_the_first_who_needs_it_and_goes_with_the_last() -> N
 
 
 def test_what_goes_and_comes_back_was_never_away() -> None:
-    counts = Counts[str]()
+    counts = RefCounts[str]()
     counts.change((), ("a",))
     counts.settle()
     counts.change(("a",), ())
@@ -28,7 +28,7 @@ def test_what_goes_and_comes_back_was_never_away() -> None:
 
 
 def test_what_comes_and_goes_at_once_was_never_there() -> None:
-    counts = Counts[str]()
+    counts = RefCounts[str]()
     counts.change((), ("a",))
     counts.change(("a",), ())
     assert counts.settle() == ([], [])

@@ -1,19 +1,54 @@
-"""Which services load balancers ask this node about, on which ports, and what they are told."""
+"""The health checks of services under external policy Local (API field ``healthCheckNodePort``).
+
+Law: here is who is asked about, on which port, and what the answer is, as kube-proxy gives it: the
+form of page, codes and header is what cloud load balancers go by. Opening the ports is
+``health_ports``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from http import HTTPStatus
+from typing import Final, NamedTuple
 
-from nearwise.loops.serving import Readable
+import msgspec
+
+from nearwise.loops.serving import Answer, Readable
 from nearwise.machinery.cache import ObjectKey
 from nearwise.model import Service
 from nearwise.nft.addresses import parsed
 from nearwise.nft.compile import Routes
 from nearwise.nft.ruleset import Family
-from nearwise.proxy.health import Health, ServicePages
+from nearwise.proxy.health import Health
 from nearwise.proxy.routes import Changes
 from nearwise.routing import Mode
+
+_JSON: Final = "application/json"
+
+
+class ServicePages:
+    """The health check of one service under external policy Local: who of it is on this node."""
+
+    def __init__(self, namespace: str, name: str, health: Health) -> None:
+        self.endpoints = 0
+        """How many ready endpoints of the service are on this node."""
+        self._service = {"namespace": namespace, "name": name}
+        self._health = health
+
+    def get(self, _path: str = "/", _accept: str = "", _query: str = "") -> Answer:
+        """Return whether a load balancer is to send connections here, whatever the path."""
+        count, working = self.endpoints, self._health.is_working
+        body = {
+            "service": self._service,
+            "localEndpoints": count,
+            "serviceProxyHealthy": working,
+        }
+        return Answer(
+            HTTPStatus.OK if count and working else HTTPStatus.SERVICE_UNAVAILABLE,
+            msgspec.json.encode(body),
+            _JSON,
+            (f"X-Load-Balancing-Endpoint-Weight: {count}",),
+        )
 
 
 class _Asked(NamedTuple):
@@ -24,7 +59,7 @@ class _Asked(NamedTuple):
     pages: ServicePages
 
 
-class LocalServices:
+class HealthChecks:
     """The health checks of services under external policy Local."""
 
     def __init__(self, health: Health, want: Callable[[Mapping[int, Readable]], None]) -> None:

@@ -36,7 +36,7 @@ class Applied(msgspec.Struct, frozen=True):
     """Why the kernel did not take the change at first: somebody had touched the table."""
 
 
-class Table:
+class KernelTable:
     """The table of one family in the kernel."""
 
     def __init__(self, kernel: Kernel, settings: Settings, clock: Callable[[], float]) -> None:

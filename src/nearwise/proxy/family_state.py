@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from nearwise.proxy.counts import Counts
+from nearwise.proxy.kernel_table import KernelTable
 from nearwise.proxy.routes import FamilyRoutes
-from nearwise.proxy.table import Table
 
 _LONGEST_WAIT: Final = 30.0  # seconds between two attempts
 
 
-class Tended:
+class FamilyState:
     """A family: what is chosen in it, its table in the kernel, what failed, what was counted."""
 
-    def __init__(self, routes: FamilyRoutes, table: Table) -> None:
+    def __init__(self, routes: FamilyRoutes, table: KernelTable) -> None:
         self.family = routes.family
         self.routes = routes
         self.table = table

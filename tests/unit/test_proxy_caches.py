@@ -16,7 +16,7 @@ from nearwise.model import Status
 from nearwise.model.errors import StatusError
 from nearwise.model.meta import ListMeta
 from nearwise.model.resources import Resource
-from nearwise.proxy.followed import Followed
+from nearwise.proxy.caches import Caches
 from nearwise.testing import kube_api
 from simulation.model_cluster import surroundings
 from virtual_time import run
@@ -48,7 +48,7 @@ class Asked:
 def test_every_request_selects(node: str | None) -> None:
     async def story() -> dict[str, list[Mapping[str, str]]]:
         cluster = Asked()
-        followed = Followed(cluster, surroundings(), node)
+        followed = Caches(cluster, surroundings(), node)
         with suppress(TimeoutError):
             async with asyncio.timeout(30):
                 await followed.run()
@@ -83,7 +83,7 @@ def test_a_server_gives_what_is_asked_for_and_no_more() -> None:
 
     async def story(kubeconfig: str) -> tuple[list[Any], list[str]]:
         async with LiveCluster(find_access(kubeconfig, None)) as cluster:
-            followed = Followed(cluster, real_surroundings(), "n1")
+            followed = Caches(cluster, real_surroundings(), "n1")
             assert followed.node is not None
             task = asyncio.create_task(followed.run())
             await asyncio.wait_for(followed.synced(), 30)

@@ -21,8 +21,8 @@ from nearwise.machinery.cache import ObjectKey
 from nearwise.nft.frontends import frontends
 from nearwise.nft.ruleset import Elements, Ruleset
 from nearwise.nft.text import ruleset_text
+from nearwise.proxy.family_state import FamilyState
 from nearwise.proxy.programming import Programming
-from nearwise.proxy.tended import Tended
 
 _KNOWN: Final = ("family", "service")
 
@@ -48,26 +48,26 @@ class OperatorPages:
         asked = {name: values[-1] for name, values in parse_qs(query).items()}
         if unknown := sorted(asked.keys() - set(_KNOWN)):
             return refusal(HTTPStatus.BAD_REQUEST, f"{unknown[0]}: there are family and service")
-        tended = self._programming.tended
+        families = self._programming.families
         family = asked.get("family", "")
-        if family and family not in tended:
-            names = " and ".join(tended) or "none yet"
+        if family and family not in families:
+            names = " and ".join(families) or "none yet"
             return refusal(HTTPStatus.NOT_FOUND, f"there is no family {family}; there are {names}")
         service: ObjectKey | None = None
         if name := asked.get("service"):
             namespace, _, short = name.rpartition("/")
             service = (namespace or "default", short)
-            if not any(service in each.routes.routes for each in tended.values()):
+            if not any(service in each.routes.routes for each in families.values()):
                 return refusal(HTTPStatus.NOT_FOUND, f"no service {'/'.join(service)} is served")
         lines = [
             line
-            for each in tended.values()
+            for each in families.values()
             if family in ("", each.family)
             for line in self._table(each, service)
         ]
         return Answer(HTTPStatus.OK, "\n".join((*lines, "")).encode())
 
-    def _table(self, each: Tended, service: ObjectKey | None) -> Iterator[str]:
+    def _table(self, each: FamilyState, service: ObjectKey | None) -> Iterator[str]:
         """Write one table, and above it how it stands with it."""
         generation = self._programming.generation
         at = each.counts.last_synced
@@ -84,7 +84,7 @@ class OperatorPages:
             yield ruleset_text(_part(ruleset, each, service) if service else ruleset).rstrip()
 
 
-def _part(ruleset: Ruleset, each: Tended, service: ObjectKey) -> Ruleset:
+def _part(ruleset: Ruleset, each: FamilyState, service: ObjectKey) -> Ruleset:
     """Return a table with only those elements that have to do with a service."""
     routes = each.routes.routes.get(service)
     keys: tuple[bytes, ...] = ()
