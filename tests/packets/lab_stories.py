@@ -186,9 +186,12 @@ def spread(
 ) -> None:
     """Fail the test unless connections go to these pods, evenly or in these shares."""
     shares = wanted if isinstance(wanted, Mapping) else evenly(wanted)
-    count = _TO_ONE if 1 in shares.values() else CONNECTIONS
-    answers = it.curl(place, service, count, node_port=node_port, timeout=_PATIENT)
-    found = Counter(map(short, answers))
+    route, found = it.route(place, service, node_port=node_port), Counter[str]()
+    for _ in range(_TO_ONE if 1 in shares.values() else CONNECTIONS):
+        (answer,) = it.ask(route, timeout=_PATIENT)
+        found[short(answer)] += 1
+        if answer.failure:
+            break  # the others would take as long
     assert not strange(found, shares), f"from {place} to {service}: {strange(found, shares)}"
 
 

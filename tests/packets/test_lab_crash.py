@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -63,17 +64,44 @@ def test_what_is_left_without_any_files_is_found_by_its_names(it: Commands) -> N
     assert f"nw-{it.name}-" not in run("ip", "netns")
 
 
-def test_a_lab_that_is_interrupted_while_it_starts_leaves_nothing(it: Commands) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_lab_that_is_interrupted_while_it_starts_leaves_nothing(
+    it: Commands, how: signal.Signals
+) -> None:
     command = [sys.executable, "-m", "nearwise", "lab", "up", "--name", it.name]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     until = time.monotonic() + 20
     while f"nw-{it.name}-node" not in run("ip", "netns"):
         assert time.monotonic() < until
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(how)
     process.communicate(timeout=20)
     assert process.returncode == 130
     assert traces(it.name) == []
+
+
+def test_of_two_who_start_the_same_lab_one_does(it: Commands) -> None:
+    command = [sys.executable, "-m", "nearwise", "lab", "up", "--name", it.name, *map(str, _SMALL)]
+    both = [
+        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    said = [each.communicate(timeout=60)[1] for each in both]
+    assert sorted(each.returncode for each in both) == [0, 2], said
+    assert re.search("just being started by somebody else|there is a lab called", "".join(said))
+    assert it.json("status")["nodes"][0]["readyPods"] == 2
+
+
+def test_what_cannot_be_is_refused_and_changes_nothing(it: Commands) -> None:
+    it.run("up", *_SMALL, "--no-proxies")
+    assert "called a1 already" in it.run("add", "node", "a1", "--zone", "zone-b", code=2)
+    it.run("add", "node", "b1", "--zone", "zone-b")
+    assert "at most 60 s" in it.run("latency", "zone-a", "zone-b", "61s", code=2)
+    assert "no added latency" in it.run("latency", "zone-a", "zone-b")
+    it.run("kill", "node", "a1", "--wait")
+    refused = it.run("rollout", "web", code=2)
+    assert "is on node a1, which is off" in refused
+    assert len(it.json("status")["pods"]) == 2
 
 
 def test_two_labs_beside_each_other_do_not_know_of_each_other(it: Commands) -> None:

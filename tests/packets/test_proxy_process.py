@@ -298,6 +298,17 @@ def test_pages_are_where_they_are_said_to_be(machine: Machine) -> None:
         assert "lastUpdated" in machine.get("10256/livez")
 
 
+def test_a_second_proxy_ends_and_says_which_option_gives_it_other_addresses(
+    machine: Machine,
+) -> None:
+    with machine.proxy():
+        second = machine.once("--node-name=n1", f"--kubeconfig={machine.api.kubeconfig}")
+    assert second.returncode == 2
+    assert "address already in use (is another proxy running here? --healthz-address" in (
+        second.stderr
+    )
+
+
 def test_the_health_check_port_of_a_service_tells_who_is_here(machine: Machine) -> None:
     spec = {
         "type": "LoadBalancer",

@@ -83,10 +83,7 @@ def test_internal_policy_local_uses_a_terminating_pod_of_the_own_node_before_it_
     end(shop, "metrics-agent-4")
     shop.settle()
     assert _silent(shop, "worker-5", "metrics-agent")
-    new = successor(old)
-    new["metadata"]["name"] = "metrics-agent-4"
-    shop.api.create(new)
-    shop.settle()
+    _replace(shop, old)
     spread(shop, "worker-5", "metrics-agent", ["metrics-agent-4"])
 
 
@@ -114,6 +111,34 @@ def test_the_health_check_port_says_which_nodes_outside_traffic_may_come_to(shop
         shop.heal("ingress-0")
         wait(lambda: "" if _health(shop, "worker-1") == (200, 1) else "worker-1 does not pass")
     assert _health(shop, "worker-3") == (200, 1)
+
+
+def test_a_node_whose_last_pod_is_terminating_fails_the_check_and_goes_on_serving(
+    shop: Lab,
+) -> None:
+    """So that the load balancer turns to others while nobody is refused."""
+    old = shop.api.get("Pod", "ingress-1", "shop")
+    with clients(shop, "ingress", "outside", node_port="worker-3") as running:
+        begin_to_end(shop, "ingress-1")
+        wait(lambda: "" if _health(shop, "worker-3") == (503, 0) else "worker-3 passes")
+        shop.settle()
+        answers = shop.curl("outside", "ingress", 50, node_port="worker-3", timeout=5)
+        assert {(short(each), each.terminating) for each in answers} == {("ingress-1", True)}
+    assert running.journey("outside") == ["ingress-1"]
+    end(shop, "ingress-1")
+    _replace(shop, old)
+    wait(lambda: "" if _health(shop, "worker-3") == (200, 1) else "worker-3 does not pass")
+    spread(shop, "outside", "ingress", ["ingress-1"], node_port="worker-3")
+
+
+def _replace(it: Lab, old: Json) -> None:
+    """Put another pod of the same name in the place of one that ends."""
+    name = old["metadata"]["name"]
+    it.until(lambda objects: all(pod.metadata.name != name for pod in objects.pods), "its end")
+    new = successor(old)
+    new["metadata"]["name"] = name
+    it.api.create(new)
+    it.settle()
 
 
 def _silent(it: Lab, place: str, service: str, *, node_port: str = "") -> bool:

@@ -80,6 +80,11 @@ def test_services_are_checked_before_anything_is_made() -> None:
     assert "did you mean PreferSameZone" in refused("up", "--service", "web=2,PreferSameZon")
 
 
+@pytest.mark.parametrize("timeout", ["0", "61m", "99999999999999h"])
+def test_a_timeout_is_more_than_nothing_and_at_most_an_hour(timeout: str) -> None:
+    assert "--timeout is more than 0s" in refused("curl", "a", "web", "--timeout", timeout)
+
+
 def test_wrong_durations_and_kinds_are_refused() -> None:
     assert "is not a duration" in refused("latency", "a", "b", "fast")
     assert "'zone' is not one of" in refused("kill", "zone", "a")

@@ -37,6 +37,7 @@ WEB = Service(
         ),
     ),
 )
+ONLY_6 = Service(metadata=ObjectMeta(name="six"), spec=ServiceSpec(cluster_ips=("fd00::6",)))
 OBJECTS = Objects(
     nodes=(
         Node(metadata=ObjectMeta(name="a0", labels={ZONE: "a"}, annotations={POWER: "off"})),
@@ -90,6 +91,10 @@ def test_a_client_connects_from_its_address_of_the_same_family() -> None:
         (
             lambda: names.node_port(WEB, WEB.spec.ports[1], Client(""), "10.89.1.1"),
             "service web has no node port",
+        ),
+        (
+            lambda: names.target(ONLY_6, WEB.spec.ports[0], Client("")),
+            "service six has no cluster address of IPv4 (use --ipv6)",
         ),
     ],
 )

@@ -32,6 +32,11 @@ def test_a_successor_has_the_next_name_on_the_same_node_and_no_past() -> None:
     assert successor({**new, "kind": "Pod"})["metadata"]["name"] == "web-1-r3"
 
 
+def test_a_rollout_that_broke_off_does_not_stand_in_the_way_of_the_next() -> None:
+    taken = ["web-1", "web-1-r2", "web-1-r3"]
+    assert successor(pod("web-1"), taken)["metadata"]["name"] == "web-1-r4"
+
+
 def test_daemons_are_known_by_their_owner_or_by_their_mark() -> None:
     assert is_on_every_node(pod("x", ownerReferences=[{"kind": "DaemonSet", "name": "x"}]))
     assert is_on_every_node(pod("x", annotations={EVERY_NODE: "true"}))

@@ -55,6 +55,8 @@ def test_the_screen_shows_who_answered_and_what_failed(capsys: pytest.CaptureFix
         "",
         "By zone: a 99.0%, b 1.0%.",
         "4 failed: 3 refused, 1 timeout.",
+        "  refused: somebody said that nobody is there, as for a service without ready pods",
+        "  timeout: no answer came in time; packets were dropped, or the other end is off",
     ]
 
 

@@ -11,6 +11,7 @@ from nearwise.lab.dumps import objects_in
 from nearwise.lab.marks import EVERY_NODE, POWER, READY
 from nearwise.lab.topology import DEMO, Topology, Wanted, demo, topology, wanted
 from nearwise.model.errors import InputError
+from nearwise.model.wellknown import ZONE
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 Json = dict[str, Any]
@@ -132,6 +133,27 @@ def test_files_that_make_no_lab_are_refused() -> None:
     service = {"kind": "Service", "metadata": {"name": "s"}, "spec": {"clusterIP": "10.89.0.10"}}
     with pytest.raises(InputError, match="overlap"):
         topology([{"kind": "Node", "metadata": {"name": "n"}}, service])
+
+
+@pytest.mark.parametrize(
+    ("node", "said"),
+    [
+        ({"metadata": {"labels": {}}}, "Node: metadata.name: a node needs a name"),
+        ({"metadata": {"name": [1]}}, "metadata.name: expected text, got a list"),
+        ({"metadata": {"name": "n", "labels": {ZONE: [1]}}}, "Node n: metadata.labels"),
+        ({"metadata": {"name": "n"}, "status": {"addresses": [1]}}, "status.addresses[0]"),
+    ],
+)
+def test_nodes_of_another_form_are_told_with_their_field(node: Json, said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        topology([{"kind": "Node", **node}])
+    assert said in str(refused.value)
+
+
+def test_more_pods_than_a_node_has_addresses_are_refused() -> None:
+    with pytest.raises(InputError, match="a1: a node of a lab has at most 250 pods"):
+        topology(demo(1, 1, [Wanted("web", 251)]))
+    assert topology(demo(1, 1, [Wanted("web", 250)])).plan.nodes
 
 
 def test_the_example_is_a_lab() -> None:

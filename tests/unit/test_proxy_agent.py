@@ -245,8 +245,8 @@ def test_a_failed_change_is_tried_again_and_told_once(caplog: pytest.LogCaptureF
             world.cluster.put(slice_of(endpoint(2)))
             await settle(120)
             assert world.endpoints() == ["1"]  # it does what it was told last
-            tended = world.process.programming.families[Family.IPV4]
-            assert 5 <= tended.counts.failures <= 10  # 1, 2, 4, 8, 16, 30 seconds
+            state = world.process.programming.families[Family.IPV4]
+            assert 5 <= state.counts.failures <= 10  # 1, 2, 4, 8, 16, 30 seconds
             assert "out of memory" in world.process.programming.last_failure
 
             world.kernel.refuse = lambda _: ""

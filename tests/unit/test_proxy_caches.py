@@ -48,10 +48,10 @@ class Asked:
 def test_every_request_selects(node: str | None) -> None:
     async def story() -> dict[str, list[Mapping[str, str]]]:
         cluster = Asked()
-        followed = Caches(cluster, surroundings(), node)
+        caches = Caches(cluster, surroundings(), node)
         with suppress(TimeoutError):
             async with asyncio.timeout(30):
-                await followed.run()
+                await caches.run()
         return cluster.queries
 
     queries = run(story())
@@ -83,15 +83,15 @@ def test_a_server_gives_what_is_asked_for_and_no_more() -> None:
 
     async def story(kubeconfig: str) -> tuple[list[Any], list[str]]:
         async with LiveCluster(find_access(kubeconfig, None)) as cluster:
-            followed = Caches(cluster, real_surroundings(), "n1")
-            assert followed.node is not None
-            task = asyncio.create_task(followed.run())
-            await asyncio.wait_for(followed.synced(), 30)
+            caches = Caches(cluster, real_surroundings(), "n1")
+            assert caches.node is not None
+            task = asyncio.create_task(caches.run())
+            await asyncio.wait_for(caches.synced(), 30)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            found = [each.metadata.name for each in followed.node.cache]
+            found = [each.metadata.name for each in caches.node.cache]
         await asyncio.sleep(0.25)  # aiohttp lets TLS connections go a little later
-        return list(followed.names()), found
+        return list(caches.names()), found
 
     with kube_api(objects=[*nodes, *services], controllers=False) as api:
         names, found = asyncio.run(story(str(api.kubeconfig)))

@@ -148,6 +148,31 @@ def test_flows_that_cannot_be_listed_are_told_once_and_stop_nothing(
     ]
 
 
+def test_flows_that_could_not_be_listed_are_forgotten_after_the_next_change() -> None:
+    class Moody(FakeFlows):
+        fails = False
+
+        def udp(self, family: Family) -> list[Flow]:
+            if self.fails:
+                raise KernelError("no connection tracking")
+            return list(super().udp(family))
+
+    async def story() -> None:
+        flows = Moody(flow(1), flow(2))
+        world = World(*dns(), flows=flows)
+        async with world.running():
+            flows.fails = True
+            world.cluster.drop(service("dns", DNS_IP, DNS))
+            await settle()
+            assert flows.flows == [flow(1), flow(2)]
+            flows.fails = False
+            world.cluster.put(slice_of(endpoint(9)))  # of another service, and not of UDP
+            await settle()
+            assert flows.flows == []
+
+    run(story())
+
+
 # --- pins -----------------------------------------------------------------------------------
 
 
@@ -168,6 +193,27 @@ def test_pins_to_an_endpoint_that_went_are_forgotten() -> None:
             world.cluster.put(slice_of(endpoint(1)))
             await settle()
             assert world.kernel.pinned[Family.IPV4] == dict([stays])
+
+    run(story())
+
+
+def test_pins_are_forgotten_where_flows_cannot_be_listed() -> None:
+    class Broken(FakeFlows):
+        def udp(self, family: Family) -> list[Flow]:
+            raise KernelError("no connection tracking")
+
+    async def story() -> None:
+        world = World(
+            node(),
+            service("dns", DNS_IP, DNS, session_affinity="ClientIP"),
+            slice_of(endpoint(1), of="dns", port=PORT),
+            flows=Broken(),
+        )
+        async with world.running():
+            world.kernel.pinned[Family.IPV4] = dict([pin(1, DNS_IP, "UDP", 53, 53)])
+            world.cluster.put(slice_of(endpoint(2), of="dns", port=PORT))
+            await settle()
+            assert world.kernel.pinned[Family.IPV4] == {}
 
     run(story())
 

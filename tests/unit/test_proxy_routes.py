@@ -68,7 +68,7 @@ def random_slice(random: Random, number: int) -> EndpointSlice:
     return slice_of(*some, of=f"s{random.randint(0, 2)}", name=f"x{number}", family=family)
 
 
-def step(random: Random, known: Known, tended: FamilyRoutes) -> None:
+def step(random: Random, known: Known, routed: FamilyRoutes) -> None:
     """Change something, and tell of it as the agent does."""
     number = random.randint(0, 2)
     key = ("shop", f"s{number}")
@@ -79,35 +79,35 @@ def step(random: Random, known: Known, tended: FamilyRoutes) -> None:
             known.services[key] = service(
                 key[1], f"10.96.0.{number + 1}", *ports, internal_traffic_policy=policy
             )
-            tended.service_changed(key)
+            routed.service_changed(key)
         case "gone":
             known.services.pop(key, None)
-            tended.service_changed(key)
+            routed.service_changed(key)
         case "slice":
             slice_ = random_slice(random, random.randint(0, 5))
             name = slice_.metadata.name
-            tended.slice_changed(known.slices.get(name), slice_)
+            routed.slice_changed(known.slices.get(name), slice_)
             known.slices[name] = slice_
         case "no slice":
             name = f"x{random.randint(0, 5)}"
-            tended.slice_changed(known.slices.pop(name, None), None)
+            routed.slice_changed(known.slices.pop(name, None), None)
         case "move":
-            tended.move(Client("n1", random.choice(("a", "b", None))))
+            routed.move(Client("n1", random.choice(("a", "b", None))))
 
 
 @given(st.integers(0, 100_000))
 def test_any_history_ends_where_merging_from_nothing_does(seed: int) -> None:
     random, known = Random(seed), Known()
-    tended = FamilyRoutes(Family.IPV4, known, HERE)
+    routed = FamilyRoutes(Family.IPV4, known, HERE)
     for _ in range(random.randint(1, 30)):
-        step(random, known, tended)
+        step(random, known, routed)
         if random.random() < 0.5:
-            tended.take()
-    tended.take()
-    assert tended.routes.keys() == known.services.keys()
-    for key, routes in tended.routes.items():
+            routed.take()
+    routed.take()
+    assert routed.routes.keys() == known.services.keys()
+    for key, routes in routed.routes.items():
         view = merge(known.services[key], known.slices_of(key), "IPv4")
-        assert chosen(routes) == chosen(routes_of(view, tended._client))
+        assert chosen(routes) == chosen(routes_of(view, routed._client))
         assert routes.service is known.services[key]
 
 
@@ -117,8 +117,8 @@ def test_only_what_changed_is_chosen_anew(monkeypatch: pytest.MonkeyPatch) -> No
         name = f"s{number}"
         known.services["shop", name] = service(name, f"10.96.0.{number + 1}")
         known.slices[name] = slice_of(endpoint(number), of=name)
-    tended = FamilyRoutes(Family.IPV4, known, HERE)
-    assert len(tended.take()) == 100
+    routed = FamilyRoutes(Family.IPV4, known, HERE)
+    assert len(routed.take()) == 100
 
     asked: list[str] = []
 
@@ -131,12 +131,12 @@ def test_only_what_changed_is_chosen_anew(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(module, "routes_of", counted)
     monkeypatch.setattr(module, "merge", never)
-    tended.slice_changed(known.slices["s7"], slice_of(endpoint(1), endpoint(2), of="s7"))
-    assert tended.take().keys() == {("shop", "s7")}
-    tended.slice_changed(None, slice_of(of="s8", family="IPv6"))
-    assert not tended.has_news  # that is of the other family
-    tended.move(Client("n1", "b"))
-    assert len(tended.take()) == 100
+    routed.slice_changed(known.slices["s7"], slice_of(endpoint(1), endpoint(2), of="s7"))
+    assert routed.take().keys() == {("shop", "s7")}
+    routed.slice_changed(None, slice_of(of="s8", family="IPv6"))
+    assert not routed.has_news  # that is of the other family
+    routed.move(Client("n1", "b"))
+    assert len(routed.take()) == 100
     assert asked[0] == "s7"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,7 +10,7 @@ import click
 
 from nearwise.cli.lab_change import CHANGES
 from nearwise.cli.lab_look import curl, status
-from nearwise.cli.lab_options import again, name_option, running
+from nearwise.cli.lab_options import name_option, running
 from nearwise.cli.output import print_line, print_note, print_table, progress
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ def up(
     from nearwise.lab import namespaces, starting
     from nearwise.lab.topology import DEMO, demo, topology, wanted
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: nothing is left
     namespaces.check_means()
     namespaces.check_name(name)
     if filenames:
@@ -162,6 +164,7 @@ def _objects(filenames: tuple[str, ...]) -> list[dict[str, Any]]:
 def _greet(seen: LabStatus) -> None:
     """Say what there is, and what can be done now."""
     from nearwise.cli.lab_screen import print_nodes, print_services
+    from nearwise.lab.state import named
 
     print_nodes(seen)
     print_line("")
@@ -170,7 +173,7 @@ def _greet(seen: LabStatus) -> None:
     used = [each for each in seen.services if each.ready and each.ways]
     service = used[-1].name.removeprefix("default/") if used else "SERVICE"
     pod = used[-1].ways[0].endpoints[0] if used and used[-1].ways[0].endpoints else "POD"
-    here = again(seen.name)
+    here = named(seen.name)
     rows = [
         (f"nearwise lab curl {node} {service} -n 200{here}", f"who answers clients on {node}"),
         (f"nearwise lab fail {pod}{here}", "a pod fails its readiness probe (heal)"),

@@ -25,11 +25,6 @@ name_option = click.option(
 """Adds ``--name``."""
 
 
-def again(name: str) -> str:
-    """Return what is to be added to a command for the same lab."""
-    return "" if name == DEFAULT else f" --name {name}"
-
-
 @contextmanager
 def running(name: str, doing: str = "looking") -> Iterator[Lab]:
     """Give a lab that is running, while something is done, with progress.

@@ -12,12 +12,20 @@ from typing import Final
 from nearwise.cli.output import Colour, Painted, Text, print_line, print_table
 from nearwise.cli.sentences import counted
 from nearwise.lab.delays import RELAY
-from nearwise.lab.probe import Target
+from nearwise.lab.probe import Failure, Target
 from nearwise.lab.proxied import IN_STEP
 from nearwise.lab.status import LabStatus, ServiceStatus
 from nearwise.lab.tally import Tally
 
 _MANY: Final = 40  # pods that are listed; more only when wide
+_MEANT: Final = {
+    Failure.REFUSED: "somebody said that nobody is there, as for a service without ready pods",
+    Failure.TIMEOUT: "no answer came in time; packets were dropped, or the other end is off",
+    Failure.UNREACHABLE: "there is no route, as from outside to cluster addresses",
+    Failure.RESET: "the connection broke",
+    Failure.EMPTY: "it was closed without an answer",
+    Failure.UNSUPPORTED: "the kernel here has no such protocol",
+}
 _GOOD: Final = frozenset(["ready", IN_STEP])
 
 
@@ -113,6 +121,8 @@ def print_tally(place: str, service: str, target: Target, found: Tally) -> None:
         kinds = ", ".join(f"{each.count} {each.name}" for each in found.failures)
         failed = sum(each.count for each in found.failures)
         print_line(Painted(f"{failed} failed: {kinds}.", Colour.RED))
+        for each in found.failures:
+            print_line(f"  {each.name}: {_MEANT[Failure(each.name)]}")
 
 
 def duration_text(seconds: float) -> str:

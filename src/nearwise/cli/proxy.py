@@ -258,6 +258,7 @@ async def _run(access: Access, machine: Machine, options: Options, serve: _Serve
     from nearwise.client.cluster import LiveCluster
     from nearwise.loops.serving import serving
     from nearwise.loops.surroundings import real_surroundings
+    from nearwise.model.errors import InputError
     from nearwise.proxy.process import Process
 
     stop = heed_signals()
@@ -265,12 +266,17 @@ async def _run(access: Access, machine: Machine, options: Options, serve: _Serve
         cluster = await stack.enter_async_context(LiveCluster(access))
         host = urlsplit(access.server).netloc
         process = Process(cluster, machine, options, real_surroundings(), host)
-        for address, pages in (
-            (serve.health, process.health_pages),
-            (serve.metrics, process.operator_pages),
+        for option, address, pages in (
+            ("--healthz-address", serve.health, process.health_pages),
+            ("--metrics-address", serve.metrics, process.operator_pages),
         ):
-            if address is not None:
+            if address is None:
+                continue
+            try:
                 await stack.enter_async_context(serving(pages, address.host or None, address.port))
+            except OSError as error:
+                hint = f"is another proxy running here? {option} takes another address, or off"
+                raise InputError(error.strerror or str(error), hint=hint) from None
         await process.run(stop)
 
 

@@ -115,7 +115,8 @@ class _Pod:
         except BlockingIOError:
             return
         connection.setblocking(False)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if listener.proto == socket.IPPROTO_TCP:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._connections[connection.fileno()] = (connection, client[0])
         self._asked[connection.fileno()] = b""
         self._poll.register(connection.fileno(), select.EPOLLIN)
@@ -155,7 +156,7 @@ def _socket(protocol: str, address: str, port: int) -> socket.socket:
     """Return a socket on an address that the node has only by a route."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     kinds = {
-        "TCP": (socket.SOCK_STREAM, 0),
+        "TCP": (socket.SOCK_STREAM, socket.IPPROTO_TCP),
         "UDP": (socket.SOCK_DGRAM, 0),
         "SCTP": (socket.SOCK_STREAM, socket.IPPROTO_SCTP),
     }

@@ -6,6 +6,7 @@ connection is one question. A failure is told by a word that stays the same (``F
 
 from __future__ import annotations
 
+import errno
 import socket
 import time
 from contextlib import suppress
@@ -26,6 +27,7 @@ class Failure(StrEnum):
     UNREACHABLE = "unreachable"  # no route
     RESET = "reset"  # in the middle
     EMPTY = "empty"  # closed without an answer
+    UNSUPPORTED = "unsupported"  # by the kernel: SCTP
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -133,7 +135,7 @@ def _read(one: socket.socket) -> _Said | None:
 
 def _socket(target: Target, kind: int, timeout: float) -> socket.socket:
     family = socket.AF_INET6 if ":" in target.address else socket.AF_INET
-    one = socket.socket(family, kind)
+    one = socket.socket(family, kind, socket.IPPROTO_SCTP if target.protocol == "SCTP" else 0)
     one.settimeout(timeout)
     if target.source:
         if family == socket.AF_INET6:
@@ -162,5 +164,7 @@ def _why(error: OSError) -> Failure:
             return Failure.REFUSED
         case ConnectionError():
             return Failure.RESET
+        case OSError(errno=errno.EPROTONOSUPPORT):
+            return Failure.UNSUPPORTED
         case _:
             return Failure.UNREACHABLE

@@ -11,14 +11,14 @@ Numbers are those of ``include/uapi/linux/netfilter/nfnetlink_conntrack.h``.
 from __future__ import annotations
 
 import errno
-import socket
 from collections.abc import Iterable
 from itertools import islice
 from struct import Struct
 from typing import Final, Protocol
 
 from nearwise.nft.choices import Flow
-from nearwise.nft.netlink.attributes import NESTED, Message, nest, pack
+from nearwise.nft.netlink.attributes import ATTRIBUTE, NESTED, Message, nest, pack
+from nearwise.nft.netlink.expressions import PROTOCOL_FAMILIES
 from nearwise.nft.registers import pack_protocol
 from nearwise.nft.ruleset import Family
 from nearwise.proxy.kernel import KernelError
@@ -33,8 +33,6 @@ _SOURCE: Final = {Family.IPV4: 1, Family.IPV6: 3}  # CTA_IP_V4_SRC; the destinat
 _BY_PROTOCOL: Final = Struct("=I").pack(1 << 3)  # CTA_FILTER_F_CTA_PROTO_NUM
 _BY_NOTHING: Final = bytes(4)
 
-_ATTRIBUTE: Final = Struct("=HH")  # length and type
-_FAMILIES: Final = {Family.IPV4: socket.AF_INET, Family.IPV6: socket.AF_INET6}
 _UDP: Final = pack_protocol("UDP")
 _UDP_ONLY: Final = nest(_ORIGINAL, nest(_PORTS, pack(_PROTOCOL, _UDP[:1]))) + nest(
     _FILTER, pack(_ORIGINAL, _BY_PROTOCOL), pack(_REPLY, _BY_NOTHING)
@@ -73,7 +71,9 @@ class KernelFlows:
     def udp(self, family: Family) -> list[Flow]:
         """List them, for each about 4 µs. Raises KernelError."""
         try:
-            found = self._socket.dump(Message(_GET, _FAMILIES[family], _UDP_ONLY, about="flows"))
+            found = self._socket.dump(
+                Message(_GET, PROTOCOL_FAMILIES[family], _UDP_ONLY, about="flows")
+            )
         except NetlinkError as error:
             raise _cannot(error) from error
         return _read(found, _FORMS[family])
@@ -110,7 +110,7 @@ class _Form:
         one = f"4s4x4x{family.width}s4x{family.width}s4x4x4s4x4s4x4s"
         self.struct = Struct(f"={one}{one}")
         size = self.struct.size // 2
-        self.begin = tuple(Struct("=HH").pack(size, each | NESTED) for each in (_ORIGINAL, _REPLY))
+        self.begin = tuple(ATTRIBUTE.pack(size, each | NESTED) for each in (_ORIGINAL, _REPLY))
 
 
 _FORMS: Final = {family: _Form(family) for family in Family}
@@ -147,7 +147,7 @@ def _number(flow: bytes, place: int) -> bytes:
     The zone, if any, comes first. To read no further saves a quarter of the time of listing.
     """
     while place < len(flow):
-        size, kind = _ATTRIBUTE.unpack_from(flow, place)
+        size, kind = ATTRIBUTE.unpack_from(flow, place)
         if kind == _ZONE:
             break
         if kind == _NUMBER:
@@ -178,7 +178,9 @@ def _deleting(flow: Flow) -> Message:
             pack(_PORT, flow.returns[width:][:2]),
         ),
     )
-    return Message(_DELETE, _FAMILIES[family], reply + pack(_NUMBER, flow.number), about="a flow")
+    return Message(
+        _DELETE, PROTOCOL_FAMILIES[family], reply + pack(_NUMBER, flow.number), about="a flow"
+    )
 
 
 def _cannot(error: OSError) -> KernelError:

@@ -19,7 +19,7 @@ LONGEST: Final = 0xFFFF
 
 HEADER: Final = Struct("=IHHII")  # length, type, flags, sequence number, port
 _FAMILY: Final = Struct("!BBH")  # address family, version, resource
-_ATTRIBUTE: Final = Struct("=HH")
+ATTRIBUTE: Final = Struct("=HH")  # length, type
 _TYPE: Final = 0x3FFF  # without the flags for nested and for network byte order
 
 
@@ -67,7 +67,7 @@ def body(payload: bytes) -> bytes:
 def pack(kind: int, payload: bytes) -> bytes:
     """Pack an attribute, filled up to four bytes."""
     size = 4 + len(payload)
-    return _ATTRIBUTE.pack(size, kind) + payload + bytes(-size % 4)
+    return ATTRIBUTE.pack(size, kind) + payload + bytes(-size % 4)
 
 
 def pack_text(kind: int, text: str) -> bytes:
@@ -101,7 +101,7 @@ def unpack_list(payload: bytes) -> list[tuple[int, bytes]]:
     found: list[tuple[int, bytes]] = []
     place, end = 0, len(payload)
     while place + 4 <= end:
-        size, kind = _ATTRIBUTE.unpack_from(payload, place)
+        size, kind = ATTRIBUTE.unpack_from(payload, place)
         if not 4 <= size <= end - place:
             break
         found.append((kind & _TYPE, payload[place + 4 : place + size]))

@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from nearwise.nft.layout import AFFINITY, set_named
-from nearwise.nft.netlink.attributes import number_of, text_of, unpack, unpack_list
+from nearwise.nft.netlink.attributes import number_of, text_of, unpack
 from nearwise.nft.netlink.declarations import Declared, declared, is_anonymous
 from nearwise.nft.netlink.decoding import rule_of
-from nearwise.nft.netlink.elements import unpacked
-from nearwise.nft.netlink.expressions import DATA_VALUE
+from nearwise.nft.netlink.elements import unpacked, unpacked_protocols
 from nearwise.nft.netlink.messages import (
     ACCEPT,
     CHAIN_HOOK,
@@ -48,6 +47,7 @@ Dump = Iterable[bytes]
 """The attributes of everything of a kind, as the kernel tells them."""
 
 _TRIES: Final = 3
+_GENERATION: Final = 1  # NFTA_GEN_ID
 _AFFINITY: Final = set_named(AFFINITY)
 _HOOKS: Final = {number: hook for hook, number in HOOKS.items()}
 
@@ -104,7 +104,7 @@ def pins_of(told: Dump, family: Family) -> dict[bytes, bytes]:
 
 def generation_of(told: bytes) -> int:
     """Read the number of changes of all tables."""
-    return number_of(unpack(told).get(1, b""))
+    return number_of(unpack(told).get(_GENERATION, b""))
 
 
 def elements_of(set_: Set, told: Dump, family: Family) -> Elements:
@@ -141,12 +141,10 @@ def _elements(
 
 def _is_transports(told: Dump) -> bool:
     """Say whether the elements of a set are the protocols that services have."""
-    found = {
-        unpack(unpack(element).get(1, b"")).get(DATA_VALUE)
-        for attributes in _ours(told)
-        for _, element in unpack_list(attributes.get(ELEMENTS_LIST, b""))
-    }
-    return found == {bytes((number,)) for number in PROTOCOLS.values()}
+    found: set[int] = set()
+    for attributes in _ours(told):
+        found |= unpacked_protocols(attributes.get(ELEMENTS_LIST, b""))
+    return found == set(PROTOCOLS.values())
 
 
 def _chain(name: str, attributes: dict[int, bytes], rules: tuple[Rule, ...]) -> Chain:

@@ -10,7 +10,16 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
-from nearwise.nft.netlink.attributes import nest, number_of, pack, text_of, unpack, unpack_list
+from nearwise.nft.netlink.attributes import (
+    ATTRIBUTE,
+    NESTED,
+    nest,
+    number_of,
+    pack,
+    text_of,
+    unpack,
+    unpack_list,
+)
 from nearwise.nft.netlink.expressions import (
     DATA_VALUE,
     DATA_VERDICT,
@@ -28,10 +37,8 @@ from nearwise.nft.text import comment_text
 _KEY, _DATA, _TIMEOUT, _EXPIRATION, _NOTES, _KEY_END = 1, 2, 4, 5, 6, 10
 _OURS: Final = frozenset((_KEY, _DATA, _NOTES, _KEY_END))
 _TIMES: Final = frozenset((_TIMEOUT, _EXPIRATION))
-_NESTED: Final = 0x8000
 _MOST: Final = 65_000
 """The most bytes of elements in one message: a list is an attribute, so it ends at 64 KiB."""
-_HEADER: Final = Struct("=HH")
 
 
 def packed(set_: Set, elements: Elements, family: Family) -> Iterator[bytes]:
@@ -99,12 +106,12 @@ def _range(key: bytes) -> bytes:
 
 
 def _head(payload: int) -> bytes:
-    return _HEADER.pack(4 + payload, LIST_ELEMENT | _NESTED)
+    return ATTRIBUTE.pack(4 + payload, LIST_ELEMENT | NESTED)
 
 
 def _field_head(kind: int, length: int) -> bytes:
     """Pack what is before a key or an endpoint."""
-    return _HEADER.pack(8 + length, kind | _NESTED) + _HEADER.pack(4 + length, DATA_VALUE)
+    return ATTRIBUTE.pack(8 + length, kind | NESTED) + ATTRIBUTE.pack(4 + length, DATA_VALUE)
 
 
 # --- reading --------------------------------------------------------------------------------
@@ -119,6 +126,14 @@ def unpacked(set_: Set, elements: bytes, family: Family) -> Elements:
     return _one_by_one(set_, elements)
 
 
+def unpacked_protocols(elements: bytes) -> set[int]:
+    """Read a list of protocols, one byte each, as ``packed_protocols`` writes it."""
+    return {
+        number_of(unpack(unpack(element).get(_KEY, b"")).get(DATA_VALUE, b""))
+        for _, element in unpack_list(elements)
+    }
+
+
 def _alike(set_: Set, elements: bytes, family: Family) -> Elements | None:
     """Read elements that differ in nothing but key and value; None if they do."""
     key_size, data_size = size(set_.key, family), 0
@@ -127,13 +142,13 @@ def _alike(set_: Set, elements: bytes, family: Family) -> Elements | None:
     if set_.data is Data.ENDPOINT:
         data_size = size(ENDPOINT, family)
         size_of_all += 8 + data_size
-        middle = _HEADER.pack(8 + data_size, _DATA) + _HEADER.pack(4 + data_size, DATA_VALUE)
+        middle = ATTRIBUTE.pack(8 + data_size, _DATA) + ATTRIBUTE.pack(4 + data_size, DATA_VALUE)
     times = (b"", b"")
     if set_.dynamic:
         size_of_all += 24
-        times = _HEADER.pack(12, _TIMEOUT), _HEADER.pack(12, _EXPIRATION)
-    head = _HEADER.pack(size_of_all, LIST_ELEMENT) + _HEADER.pack(8 + key_size, _KEY)
-    head += _HEADER.pack(4 + key_size, DATA_VALUE)
+        times = ATTRIBUTE.pack(12, _TIMEOUT), ATTRIBUTE.pack(12, _EXPIRATION)
+    head = ATTRIBUTE.pack(size_of_all, LIST_ELEMENT) + ATTRIBUTE.pack(8 + key_size, _KEY)
+    head += ATTRIBUTE.pack(4 + key_size, DATA_VALUE)
     wait = "4s8x4s8x" if set_.dynamic else "0s0s"
     layout = Struct(f"=12s{key_size}s{len(middle)}s{data_size}s{wait}")
     if len(elements) % layout.size:
