@@ -149,7 +149,7 @@ def test_names_that_are_not_there_are_told_with_what_may_have_been_meant(it: Com
     assert "no zone is called zone-z" in it.run("latency", "zone-a", "zone-z", "5ms", code=2)
     assert "has no port 81" in it.run("curl", "a1", "web:81", code=2)
     assert "has no node port" in it.run("curl", "a1", "dns", "--node-port", "a1", code=2)
-    assert "already" in it.run("add", "node", "a1", "--zone", "zone-a", code=3)
+    assert "already" in it.run("add", "node", "a1", "--zone", "zone-a", code=2)
 
 
 def test_a_lab_that_is_there_is_not_made_again(it: Commands) -> None:
