@@ -44,3 +44,24 @@ def test_the_example_runs_and_both_families_are_there() -> None:
         subprocess.run([*command, *mark], check=True, capture_output=True)
         wait = ["wait", "--for=condition=Ready", "pod/cache-big-1", "--timeout=10s"]
         subprocess.run([*command, *wait], check=True, capture_output=True)
+
+
+def test_the_pod_of_kube_proxy_in_a_dump_leaves_its_port_to_the_proxy(tmp_path: Path) -> None:
+    dump = tmp_path / "dump.yaml"
+    dump.write_text("""
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: kube-proxy-n1, namespace: kube-system}
+spec:
+  nodeName: n1
+  hostNetwork: true
+  containers:
+    - {name: kube-proxy, image: kube-proxy, ports: [{containerPort: 10249}, {containerPort: 10256}]}
+""")
+    with lab("k", "-f", dump) as it:
+        node = it.json("status")["nodes"][0]
+        assert (node["readyPods"], node["proxy"]) == (1, "in step")

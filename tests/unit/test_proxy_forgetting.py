@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 import pytest
@@ -113,6 +114,21 @@ def test_a_proxy_that_begins_forgets_what_went_while_it_was_away() -> None:
     run(story())
 
 
+def test_a_flow_that_the_kernel_notes_late_is_forgotten_at_the_next_look() -> None:
+    async def story() -> None:
+        flows = FakeFlows(flow(1))
+        world = World(*dns(), flows=flows)
+        async with world.running():
+            world.cluster.put(slice_of(endpoint(2), of="dns", port=PORT))
+            await settle()
+            assert flows.flows == []
+            flows.flows.append(flow(1))  # the old rules had sent its packet on
+            await asyncio.sleep(40)
+            assert flows.flows == []
+
+    run(story())
+
+
 def test_flows_are_not_even_listed_when_nothing_of_udp_changed() -> None:
     async def story() -> None:
         world = World(*dns())
@@ -193,6 +209,20 @@ def test_pins_to_an_endpoint_that_went_are_forgotten() -> None:
             world.cluster.put(slice_of(endpoint(1)))
             await settle()
             assert world.kernel.pinned[Family.IPV4] == dict([stays])
+
+    run(story())
+
+
+def test_a_pin_that_the_kernel_notes_late_is_forgotten_at_the_next_look() -> None:
+    async def story() -> None:
+        world = World(*dns(session_affinity="ClientIP"))
+        async with world.running():
+            world.cluster.put(slice_of(endpoint(2), of="dns", port=PORT))
+            await settle()
+            late, value = pin(1, DNS_IP, "UDP", 53, 53)
+            world.kernel.pinned[Family.IPV4] = {late: value}
+            await asyncio.sleep(40)
+            assert world.kernel.pinned[Family.IPV4] == {}
 
     run(story())
 

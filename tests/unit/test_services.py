@@ -38,7 +38,7 @@ def test_names_mean_services_in_reach(
     [
         (DUMP, "wep", "no service is called wep (did you mean web?)"),
         (DUMP, "shop/db", "no service is called shop/db (did you mean"),
-        (DUMP, "svc/web", "svc/web: in front of a service is its namespace, not a kind (did you mean"),
+        (DUMP, "svc/web", "svc/web: in front of a service is its namespace, not a kind (did you "),
         (
             DUMP._replace(namespace="data"),
             "orders",

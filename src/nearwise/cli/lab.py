@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _PATIENCE: Final = 30.0  # seconds until all is ready
 _PATIENCE_FOR_NODE: Final = 3.0  # more for each node: its proxy takes a while to start
+_SOME: Final = 3  # complaints of processes that are told
 
 
 @click.group("lab")
@@ -100,7 +101,9 @@ def up(
       nearwise lab up -f examples/shop.yaml
     """
     from nearwise.lab import namespaces, starting
+    from nearwise.lab.state import Place
     from nearwise.lab.topology import DEMO, demo, topology, wanted
+    from nearwise.model.errors import InputError
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: nothing is left
     namespaces.check_means()
@@ -115,7 +118,11 @@ def up(
         left_out = starting.start(name, chosen, proxies=not no_proxies, told=told)
     try:
         with running(name, "waiting until all is ready") as lab:
-            lab.settle(_PATIENCE + _PATIENCE_FOR_NODE * len(chosen.plan.nodes))
+            try:
+                lab.settle(_PATIENCE + _PATIENCE_FOR_NODE * len(chosen.plan.nodes))
+            except TimeoutError as error:
+                why = "; ".join(Place(name).complaints()[:_SOME])  # the logs go with the lab
+                raise InputError(f"the lab did not get there: {error}", hint=why) from None
             seen = lab.status()
     except BaseException:
         starting.stop(name)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from nearwise.cli.collector import collect_rarely
+from nearwise.cli.collector import collect_after, collect_rarely
 from nearwise.cli.config_option import ENVIRONMENT, config_option
 from nearwise.cli.durations import duration_option
 from nearwise.cli.listen import Listen, listen_option
@@ -251,6 +251,7 @@ def _serve(
 
 
 async def _run(access: Access, machine: Machine, options: Options, serve: _Serve) -> None:
+    import asyncio
     from contextlib import AsyncExitStack
     from urllib.parse import urlsplit
 
@@ -277,7 +278,11 @@ async def _run(access: Access, machine: Machine, options: Options, serve: _Serve
             except OSError as error:
                 hint = f"is another proxy running here? {option} takes another address, or off"
                 raise InputError(error.strerror or str(error), hint=hint) from None
-        await process.run(stop)
+        collecting = asyncio.create_task(collect_after(process.agent.settled))
+        try:
+            await process.run(stop)
+        finally:
+            collecting.cancel()
 
 
 def _machine(backend: str) -> Machine:

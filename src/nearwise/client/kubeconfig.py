@@ -62,7 +62,8 @@ def find_access(
 ) -> Access:
     """Return how to reach the cluster of this context, or of the current one.
 
-    ``instead`` is what else the user could do if there is none. Raises ClusterError, which names the file and the entry that is wrong.
+    ``instead`` is what else the user could do if there is none. Raises ClusterError, which names
+    the file and the entry that is wrong.
     """
     paths = _paths(kubeconfig)
     files = {path: _read(path) for path in paths if kubeconfig or path.exists()}

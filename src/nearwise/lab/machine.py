@@ -37,6 +37,7 @@ from nearwise.store import Store
 GRACE: Final = 3.0
 """Seconds after which a node without power is noticed; Kubernetes takes 50."""
 
+_OF_THE_PROXY: Final = ("TCP", 10256)  # its health page, on every address of the node
 _WORKERS: Final = 20
 _OPTIONS: Final = WriteOptions(manager="kubelet", strictness=Strictness.IGNORE)
 _FIRST_BACKOFF: Final = 10.0  # seconds until a pod is started again, doubled each time: kubelet's
@@ -245,6 +246,8 @@ class Machine:
                     for each in service.spec.ports
                     if isinstance(each.target_port, int)
                 }
+        if pod.spec.host_network:  # a dump has kube-proxy's pod, but the node has our proxy
+            ports.discard(_OF_THE_PROXY)
         return ports
 
     async def _tell_pod(self, pod: Pod, running: _Running | None, why_not: str) -> None:

@@ -70,6 +70,11 @@ class Place(NamedTuple):
             return self.log(of).read_text().strip().rpartition("\n")[2]
         return ""
 
+    def complaints(self) -> list[str]:
+        """Return the last line of each log, with the log's name, unless all is well there."""
+        last = {file.stem: self.last_words(file.stem) for file in sorted(self.folder.glob("*.log"))}
+        return [f"{of}: {line}" for of, line in last.items() if line and " INFO " not in line]
+
     def make(self) -> None:
         """Make the folder, readable by root alone."""
         self.delays.mkdir(mode=0o700, parents=True, exist_ok=True)

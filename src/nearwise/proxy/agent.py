@@ -55,6 +55,8 @@ class Agent:
         """Where traffic of this machine comes from."""
         self.programming = programming
         self.changes = ChangeCounts()
+        self.settled = asyncio.Event()
+        """Everything was in the kernel once."""
         self._caches = caches
         self._options = options
         self._surroundings = surroundings
@@ -158,6 +160,7 @@ class Agent:
         if not self.programming.is_waiting:
             self.changes.done()
             self._health.updated()
+            self.settled.set()
 
     def _look(self) -> None:
         """See whether this machine, or somebody else's hand in our tables, has changed anything.

@@ -73,6 +73,9 @@ def _is_telling(selection: Selection) -> bool:
         return True
     if selection.mode in (Mode.TERMINATING, Mode.NONE):
         return True
-    if selection.mode is not Mode.CLUSTER:
-        return selection.mode is not Mode.SAME_NODE
-    return any(backend.source.hints for backend in selection.pool.facts.ready)
+    ready = selection.pool.facts.ready
+    if selection.mode is Mode.CLUSTER:
+        return any(each.source.hints for each in ready)
+    if selection.mode is Mode.SAME_ZONE:
+        return any(each.source.hints and each.source.hints.for_nodes for each in ready)
+    return False

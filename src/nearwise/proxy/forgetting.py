@@ -4,6 +4,9 @@ Law: which are to go is decided in ``nft/choices.py``, after the rules have chan
 a flow that is forgotten too early is drawn anew by the old rules. Nothing is listed when nothing
 that matters to it has changed. Flows and pins each for themselves: what cannot be done is told
 once, tried again after the next transaction, and the rules stand all the same.
+
+A packet that the old rules have sent on may be noted by the kernel a moment after all was
+forgotten. So what was looked at is looked at once more a while later.
 """
 
 from __future__ import annotations
@@ -35,6 +38,9 @@ class Forgetting:
         self._owed_flows: dict[Family, set[bytes]] = {}
         """Where it failed, and the frontends that were to be looked at."""
         self._owed_pins: set[Family] = set()
+        self._recent_flows: dict[Family, set[bytes]] = {}
+        """What has changed since the last second look."""
+        self._recent_pins: set[Family] = set()
         self._told: dict[str, str] = {}
 
     def after(
@@ -42,11 +48,24 @@ class Forgetting:
     ) -> None:
         """Forget what a transaction has made stale; when the proxy ``begins``, all that is."""
         begun = self._clock()
-        looked = self._forget_flows(ruleset, touched(change), counts, begins=begins)
-        if begins or ruleset.family in self._owed_pins or touches_pins(ruleset, change):
+        family, frontends = ruleset.family, touched(change)
+        if frontends and not begins:
+            self._recent_flows.setdefault(family, set()).update(frontends)
+        looked = self._forget_flows(ruleset, frontends, counts, begins=begins)
+        if begins or family in self._owed_pins or touches_pins(ruleset, change):
+            self._recent_pins.add(family)
             looked |= self._forget_pins(ruleset, counts)
         if looked:
             counts.conntrack.observe(self._clock() - begun)
+
+    def again(self, ruleset: Ruleset, counts: Counts) -> None:
+        """Take the second look at what has changed since the last one."""
+        family = ruleset.family
+        if frontends := self._recent_flows.pop(family, None):
+            self._forget_flows(ruleset, frontends, counts, begins=False)
+        if family in self._recent_pins:
+            self._recent_pins.discard(family)
+            self._forget_pins(ruleset, counts)
 
     def _forget_flows(
         self, ruleset: Ruleset, frontends: set[bytes], counts: Counts, *, begins: bool

@@ -21,7 +21,6 @@ from nearwise.nft.compile import Routes
 from nearwise.nft.ruleset import Family
 from nearwise.proxy.health import Health
 from nearwise.proxy.routes import Changes
-from nearwise.routing import Mode
 
 _JSON: Final = "application/json"
 
@@ -98,7 +97,7 @@ def local_endpoints(routes: Routes) -> int:
         {
             backend.address
             for selection in routes.selections.values()
-            if selection.local_mode is Mode.SAME_NODE
+            if selection.healthy
             for backend in selection.local
         }
     )

@@ -95,6 +95,9 @@ class Programming:
         The kernel counts the changes of all tables: while nobody changes any, one number tells
         that there is nothing to read.
         """
+        for each in self.families.values():
+            if each.table.ruleset is not None:
+                self._forgetting.again(each.table.ruleset, each.counts)
         seen = self._count()
         if seen is not None and seen == self._generation:
             return
