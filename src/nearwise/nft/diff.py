@@ -8,7 +8,6 @@ nothing goes while it is named.
 from __future__ import annotations
 
 import msgspec
-from msgspec.structs import replace
 
 from nearwise.nft.ruleset import Chain, Elements, Family, Ruleset, Set
 
@@ -40,16 +39,6 @@ class Transaction(msgspec.Struct, frozen=True):
             or self.gone_chains
             or self.gone_sets
         )
-
-    @property
-    def halves(self) -> tuple[Transaction, Transaction]:
-        """All but what goes, and then that: chains and sets that nothing names any more.
-
-        An old kernel does not take them as one: ``proxy.kernel.needs_halves``.
-        """
-        stays = replace(self, gone_chains=(), gone_sets=())
-        goes = Transaction(self.family, gone_chains=self.gone_chains, gone_sets=self.gone_sets)
-        return stays, goes
 
     @property
     def size(self) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import re
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
@@ -48,12 +46,3 @@ class Kernel(Protocol):
     def remove(self) -> None:
         """Remove our tables of both families, and nothing else."""
         ...
-
-
-def needs_halves() -> bool:
-    """Say whether this kernel may find a chain named that nothing names any more.
-
-    Those before 6.2 do, until the transaction is over in which the last element goes that names it.
-    """
-    numbers = re.match(r"(\d+)\.(\d+)", platform.release())
-    return numbers is not None and tuple(map(int, numbers.groups())) < (6, 2)

@@ -30,7 +30,7 @@ from nearwise.nft.netlink.messages import (
 )
 from nearwise.nft.probe import probe
 from nearwise.nft.ruleset import TABLE, Family, Ruleset
-from nearwise.proxy.kernel import KernelError, needs_halves
+from nearwise.proxy.kernel import KernelError
 from nearwise.proxy.netfilter_socket import NetfilterSocket, NetlinkError
 
 NEEDED: Final = (
@@ -94,17 +94,8 @@ class NetlinkKernel:
         return ruleset
 
     def apply(self, change: Transaction) -> None:
-        """Carry a transaction out, whole or not at all. Raises KernelError.
-
-        An old kernel takes it in two halves, and the first decides.
-        """
-        try:
-            self._socket.batch(SUBSYSTEM, messages(change))
-        except NetlinkError as error:
-            if error.errno != errno.EBUSY or not needs_halves():
-                raise _refused(change.family, error) from error
-            for half in change.halves:
-                self._batch(change.family, messages(half))
+        """Carry a transaction out, whole or not at all. Raises KernelError."""
+        self._batch(change.family, messages(change))
 
     def pins(self, family: Family) -> Mapping[bytes, bytes]:
         """Return which endpoint each client got last. Raises KernelError."""

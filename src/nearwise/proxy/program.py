@@ -19,7 +19,7 @@ from nearwise.nft.listing import elements_as_listed, listed, listed_elements
 from nearwise.nft.probe import probe
 from nearwise.nft.ruleset import TABLE, Chain, Family, Ruleset
 from nearwise.nft.text import as_they_are, script, unpinning
-from nearwise.proxy.kernel import KernelError, needs_halves
+from nearwise.proxy.kernel import KernelError
 from nearwise.proxy.netlink import NOT_ALLOWED, NetlinkKernel
 
 _OLDEST: Final = (1, 0, 6)
@@ -27,7 +27,6 @@ _OLDEST: Final = (1, 0, 6)
 _VERSION: Final = re.compile(r"v(\d+)\.(\d+)\.(\d+)")
 _ABSENT: Final = "No such file or directory"
 _REFUSED: Final = "Operation not permitted"
-_BUSY: Final = "Device or resource busy"
 _FORGETFUL: Final = "conflicting protocols specified"
 """What nft says of a rule that translates by a map which is in the kernel already: of a port in the
 data of a map it forgets, there, that it is one of any protocol (seen in 1.0.6)."""
@@ -84,11 +83,6 @@ class ProgramKernel:
             if change.anew:
                 raise
             self._load(self._anew(change))
-        except _BusyError:  # an old kernel, of which the first half decides
-            if not needs_halves():
-                raise
-            for half in change.halves:
-                self._load(script(half))
 
     def pins(self, family: Family) -> Mapping[bytes, bytes]:
         """Return which endpoint each client got last. Raises KernelError."""
@@ -188,10 +182,6 @@ class _ForgetfulError(KernelError):
     """The program cannot add a rule that translates by a map which is there already."""
 
 
-class _BusyError(KernelError):
-    """The kernel says that something is still named."""
-
-
 def _failed(status: int, stderr: str, stdin: str) -> KernelError:
     """Put in words what the program said."""
     if status < 0:
@@ -205,6 +195,4 @@ def _failed(status: int, stderr: str, stdin: str) -> KernelError:
     words = f"nft refuses {line.strip()[:_LONGEST_LINE]!r}: {said}" if line else f"nft: {said}"
     if _ABSENT in said and not stdin:
         return _AbsentError(words)
-    if _FORGETFUL in stderr:
-        return _ForgetfulError(words)
-    return _BusyError(words) if _BUSY in said else KernelError(words)
+    return _ForgetfulError(words) if _FORGETFUL in stderr else KernelError(words)
