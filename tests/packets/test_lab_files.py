@@ -35,6 +35,11 @@ def test_the_example_runs_and_both_families_are_there() -> None:
         kubeconfig = str(it.folder / "kubeconfig")
         change = ["patch", "svc", "cache", "-p", '{"spec":{"ipFamilyPolicy":"PreferDualStack"}}']
         command = [str(KUBECTL), "--kubeconfig", kubeconfig]
+        it.run("kill", "node", "small-1", "--wait")
+        it.run("start", "node", "small-1")
+        nodes = ["get", "node", "small-1", "-o", "jsonpath={.status.addresses[*].address}"]
+        told = subprocess.run([*command, *nodes], check=True, capture_output=True, text=True)
+        assert told.stdout == "10.89.2.1 fd89::2:1 small-1"
         subprocess.run([*command, *change], check=True, capture_output=True)
         it.run("fail", "cache-big-1")  # waits until everybody knows of the service, too
         assert it.answers("big-1", "cache", "--ipv6", "-n", 5) == {"cache-big-2": 5}

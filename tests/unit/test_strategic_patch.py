@@ -37,6 +37,12 @@ def finalizers(*names: str) -> Json:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"finalizers": list(names)}}
 
 
+def addresses(*texts: str) -> Json:
+    listed = [{"type": "InternalIP", "address": each} for each in texts]
+    return {"apiVersion": "v1", "kind": "Node", "status": {"addresses": listed}}
+
+
+BOTH = addresses("10.0.0.1", "fd00::1")["status"]["addresses"]
 HTTP = {"name": "http", "port": 80, "targetPort": "http"}
 METRICS = {"name": "metrics", "port": 9100}
 
@@ -184,6 +190,12 @@ def test_lists_are_merged_by_the_rules_of_the_kind(
             {"spec": {"ports": [{"port": 1}, {"$patch": "replace"}]}},
             service({"port": 1}),
             id="replace a list",
+        ),
+        pytest.param(
+            addresses("10.0.0.9"),
+            {"status": {"addresses": [{"$patch": "replace"}, *BOTH]}},
+            addresses("10.0.0.1", "fd00::1"),
+            id="replace a list by one with a key twice, as kubelets with two addresses do",
         ),
         pytest.param(
             service(HTTP, spec={"selector": {"a": "1"}, "type": "ClusterIP"}),

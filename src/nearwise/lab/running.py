@@ -297,8 +297,10 @@ class Lab:
         self.plan.add_node(node, zone)  # a copy: it says whether there is room
         pods = self.api.list("Pod")
         self.api.create(new_node(node, zone, cpu))
+        there = {(pod["metadata"]["namespace"], pod["metadata"]["name"]) for pod in pods}
         for pod in rollout.for_new_node(pods, node):
-            self.api.create(pod)
+            if (pod["metadata"]["namespace"], pod["metadata"]["name"]) not in there:
+                self.api.create(pod)
 
     def remove_node(self, node: str) -> None:
         """Take a node away for good, and its pods."""

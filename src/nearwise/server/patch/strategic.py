@@ -133,8 +133,9 @@ def _without_deleted(
             deleted.add(_key(item, shape))
         else:
             replaced = True
-    stays = [] if replaced else [item for item in original if _key(item, shape) not in deleted]
-    return stays, items
+    if replaced:  # as it is, even with several items of one key: the addresses of a node
+        return [_taken(item) for item in items], []
+    return [item for item in original if _key(item, shape) not in deleted], items
 
 
 def _in_order(original: Json, patch: Json, order: Json, shape: Shape) -> list[Json] | None:
