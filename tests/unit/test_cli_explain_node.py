@@ -145,10 +145,11 @@ def test_an_endpoint_taken_out_by_hand_ends_with_1_and_is_named(here: Here) -> N
     result = explain()
     assert result.exit_code == Exit.FINDINGS
     assert "The kernel does not have what it should for 1 of 2 frontends." in result.stdout
-    assert lines(result.stdout, ["web-1", "left as it is"]) == [
-        "web-1           10.244.0.17:8080    25.0 %           -",
-        "left as it is   -                       -        25.0 %",
-        "web-1      10.244.0.17:8080    25.0 %       25.0 %",  # by the node port
+    assert lines(result.stdout, ["web-0", "web-1"]) == [
+        "web-0      10.244.0.16:8080    25.0 %       50.0 %",
+        "web-1      10.244.0.17:8080    25.0 %           -",
+        "web-0      10.244.0.16:8080    25.0 %       25.0 %",  # by the node port
+        "web-1      10.244.0.17:8080    25.0 %       25.0 %",
     ]
     assert "sends nothing to 10.244.0.17:8080 (pod web-1)" in result.stdout
 

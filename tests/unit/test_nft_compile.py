@@ -9,9 +9,16 @@ import pytest
 from nearwise.model import Service
 from nearwise.nft.compile import Compiler, Routes, compiled
 from nearwise.nft.diff import Transaction
-from nearwise.nft.layout import Settings, fixed_chains, remember_chain
+from nearwise.nft.layout import (
+    ENDPOINTS,
+    LOCAL_ENDPOINTS,
+    Settings,
+    fixed_chains,
+    remember_chain,
+)
 from nearwise.nft.plans import ObjectKey
 from nearwise.nft.ruleset import Chain, Family, Remember, Verdict
+from nearwise.nft.trace import End, Packet, outcomes
 from nft_words import V4, V6, element_words, pod, routes, service, words
 
 Table = dict[str, dict[str, str]]
@@ -679,3 +686,29 @@ def test_a_service_that_gets_another_address_keeps_its_slots() -> None:
     assert {key.partition(" ")[2]: value for key, value in dropped["endpoints"].items()} == {
         key.partition(" ")[2]: value for key, value in put["endpoints"].items()
     }
+
+
+# --- Between two looks of one packet ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "to"),
+    [
+        ({}, ("10.96.0.1", 80)),
+        (NODE_PORT, ("192.168.1.1", 30080)),
+        ({**NODE_PORT, **LOCAL}, ("192.168.1.1", 30080)),
+        ({"sessionAffinity": "ClientIP"}, ("10.96.0.1", 80)),
+    ],
+)
+def test_a_packet_that_meets_a_transaction_still_gets_an_endpoint(
+    spec: dict[str, Any], to: tuple[str, int]
+) -> None:
+    """The kernel looks at one map after the other, and a transaction may come between."""
+    pods = [pod(f"10.244.1.{number}", "n1") for number in (1, 2, 3)]
+    before, after = (
+        compiled(V4, by_key(routes(service(**spec), *some))) for some in (pods, pods[:1])
+    )
+    for name in (ENDPOINTS, LOCAL_ENDPOINTS):
+        before.elements[name] = after.elements[name]
+    found = outcomes(before, Packet("198.51.100.9", *to), V4.node_addresses)
+    assert {(each.end, each.address) for each in found} == {(End.SENT, "10.244.1.1")}

@@ -203,16 +203,19 @@ def spread_of(chain: str) -> Spread | None:
 
 
 def spread_chain(spread: Spread, settings: Settings) -> Chain:
-    """Return the chain that spreads connections so."""
+    """Return the chain that spreads connections so.
+
+    A transaction may come between two looks of one packet: the verdict of before leads to a number
+    that is no longer there. The first endpoint is, as long as there is any.
+    """
     rules: list[Rule] = []
     if spread.masquerade:
         rules.append((nft.SetMark(settings.masquerade_bit),))
     if spread.sticky:
         rules.append((nft.HasPort(), nft.Translate(_CLIENT, AFFINITY)))
-    drawn = (*FRONTEND, Draw(spread.count))
-    rules.append(
-        (nft.HasPort(), nft.Translate(drawn, LOCAL_ENDPOINTS if spread.local else ENDPOINTS))
-    )
+    endpoints = LOCAL_ENDPOINTS if spread.local else ENDPOINTS
+    for count in dict.fromkeys((spread.count, 1)):
+        rules.append((nft.HasPort(), nft.Translate((*FRONTEND, Draw(count)), endpoints)))
     return Chain(spread.chain, tuple(rules))
 
 

@@ -166,7 +166,7 @@ SECTIONS: Final[Sections] = {
             "kernel-slots-empty",
             "error",
             "{frontends}: {empty} of {slots} numbers that the kernel draws {empty:leads|lead} to "
-            "no endpoint",
+            "no endpoint, so that the first one gets what is drawn so",
         ),
         (
             "kernel-slots-undrawn",
