@@ -349,7 +349,7 @@ def test_f63_rules_flushed_by_hand_are_back_by_themselves(
     told = [each.getMessage() for each in caplog.records if "somebody" in each.getMessage()]
     assert told == [
         "IPv4: somebody changed our table; it is put right, all of it",
-        "IPv4: somebody changed our table; it is put right, in 2 places",
+        "IPv4: somebody changed our table; it is put right, parts of it: 2",
     ]
 
 

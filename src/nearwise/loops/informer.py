@@ -122,7 +122,7 @@ class Informer(Generic[K]):
         self._machine.failed(self._now(), status, retry_after)
         if self.trouble != self._told:
             self._told = self.trouble
-            _log.info("%s: %s", self.name, self.trouble)
+            _log.warning("%s: %s", self.name, self.trouble)
 
     def _tell(self, deltas: list[Delta[K]]) -> None:
         if self._told:

@@ -142,7 +142,7 @@ class Programming:
         if change.is_empty:
             return 0
         each.counts.repairs += 1
-        what = "all of it" if change.anew else f"in {change.size} places"
+        what = "all of it" if change.anew else f"parts of it: {change.size}"
         _log.warning("%s: somebody changed our table; it is put right, %s", each.family.api, what)
         self._forget(each, change)  # flows may have begun while there were no rules
         return 1
