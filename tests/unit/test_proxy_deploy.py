@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
+from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
 
@@ -197,3 +198,20 @@ def test_every_metric_is_explained() -> None:
         name.removesuffix("_total") for name in run(story()) if not name.startswith("process_")
     }
     assert sorted(name.removesuffix("_total") for name in told) == sorted(names)
+
+
+# --- on a machine that is no node -----------------------------------------------------------------
+
+
+def test_the_unit_for_systemd_runs_a_proxy_that_is_no_node_with_one_capability() -> None:
+    unit = ConfigParser(interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]
+    unit.read(ROOT / "deploy" / "client" / "nearwise-proxy.service")
+    service = unit["Service"]
+    program, *arguments = service["ExecStart"].split()
+    assert Path(program).name == "nearwise"
+    assert arguments[0] == "proxy"
+    known = {name for each in options() for name in each.opts}
+    assert {each for each in arguments if each.startswith("--")} <= known
+    assert "--as-client" in arguments
+    assert service["AmbientCapabilities"] == service["CapabilityBoundingSet"] == "CAP_NET_ADMIN"
