@@ -23,7 +23,7 @@ def collect_rarely() -> None:
 
 
 async def collect_after(begun: asyncio.Event) -> None:
-    """Have the collector wait until a process has begun, and leave alone what is there by then.
+    """Have the collector wait until a process has begun, and leave alone what stays by then.
 
     What is read at the start stays, so to look at it is in vain: a third of the time of a large
     start, and the longest delays later. Without a start for a minute it no longer waits.
@@ -34,6 +34,7 @@ async def collect_after(begun: asyncio.Event) -> None:
     try:
         async with asyncio.timeout(_LONGEST_START):
             await begun.wait()
+        gc.collect()
         gc.freeze()
     except TimeoutError:
         pass
