@@ -59,7 +59,7 @@ class Here(FakeKernel):
 def here(monkeypatch: pytest.MonkeyPatch) -> Here:
     here = Here()
 
-    def opened(_backend: str) -> Here:
+    def opened() -> Here:
         if here.refused:
             raise KernelError(here.refused)
         return here

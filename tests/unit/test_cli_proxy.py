@@ -18,6 +18,7 @@ from nearwise.cli import Exit, cli
 from nearwise.cli import proxy as module
 from nearwise.nft.listing import listed
 from nearwise.nft.ruleset import Family
+from nearwise.proxy.backends import open_kernel
 from nearwise.proxy.kernel import KernelError
 from nearwise.proxy.node import Options
 from nearwise.testing import kube_api
@@ -213,8 +214,8 @@ def backends(monkeypatch: pytest.MonkeyPatch, netlink: str, nft: str) -> dict[st
         "NetlinkKernel": type("Netlink", (_Kernel,), {"refuses": netlink}),
         "ProgramKernel": type("Program", (_Kernel,), {"refuses": nft}),
     }
-    monkeypatch.setattr("nearwise.proxy.netlink.NetlinkKernel", made["NetlinkKernel"])
-    monkeypatch.setattr("nearwise.proxy.program.ProgramKernel", made["ProgramKernel"])
+    monkeypatch.setattr("nearwise.proxy.backends.NetlinkKernel", made["NetlinkKernel"])
+    monkeypatch.setattr("nearwise.proxy.backends.ProgramKernel", made["ProgramKernel"])
     return made
 
 
@@ -235,7 +236,7 @@ def test_the_program_is_used_where_netlink_is_refused_and_that_is_told(
     expected: str,
 ) -> None:
     made = backends(monkeypatch, netlink, "")
-    assert type(module.open_kernel(backend)) is made[expected]
+    assert type(open_kernel(backend)) is made[expected]
     told = [each.getMessage() for each in caplog.records]
     assert told == [f"netlink is refused ({netlink}): the nft program is used"] * bool(netlink)
 
@@ -245,9 +246,9 @@ def test_when_neither_works_the_reason_is_that_of_netlink(
 ) -> None:
     backends(monkeypatch, "a filter forbids it", "there is no program nft")
     with pytest.raises(KernelError, match="a filter forbids it; and there is no program nft"):
-        module.open_kernel("auto")
+        open_kernel("auto")
     with pytest.raises(KernelError, match=r"^a filter forbids it$"):
-        module.open_kernel("netlink")
+        open_kernel("netlink")
 
 
 # --- the dry run ----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from nearwise.cli.collector import collect_rarely
 from nearwise.cli.config_option import ENVIRONMENT, config_option
 from nearwise.cli.durations import duration_option
 from nearwise.cli.listen import Listen, listen_option
-from nearwise.cli.logs import LogFormat, begin_logs, log_level_option
+from nearwise.cli.logs import LogFormat, begin_logs, log_format_option, log_level_option
 
 if TYPE_CHECKING:
     from nearwise.client.kubeconfig import Access
@@ -133,13 +133,7 @@ def max_endpoints_option() -> Callable[[Callable[..., Any]], Callable[..., Any]]
 )
 @listen_option("--metrics-address", "127.0.0.1:10268", "Where health and metrics are served")
 @log_level_option("info")
-@click.option(
-    "--log-format",
-    type=click.Choice([str(each) for each in LogFormat]),
-    default=str(LogFormat.TEXT),
-    show_default=True,
-    help="How a line of the log looks.",
-)
+@log_format_option
 def command(
     *,
     kubeconfig: str | None,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from nearwise.cli.output import progress
-from nearwise.cli.proxy import open_kernel
 from nearwise.cli.proxy_dry_run import node_called, read_cluster
 from nearwise.cli.services import the_one
 from nearwise.cli.source import Source, access, load
@@ -27,6 +26,7 @@ from nearwise.nft.choices import Flow
 from nearwise.nft.layout import Settings
 from nearwise.nft.ruleset import Family
 from nearwise.proxy.addresses import machine_addresses
+from nearwise.proxy.backends import open_kernel
 from nearwise.proxy.conntrack import KernelFlows
 from nearwise.proxy.dry_run import Table, tables
 from nearwise.proxy.kernel import KernelError
@@ -72,7 +72,7 @@ def _read(source: Source) -> tuple[Iterable[Service], Iterable[EndpointSlice], I
 
 def _look(families: Sequence[Family]) -> tuple[dict[Family, Seen], list[Reason]]:
     """Read our tables and what the kernel remembers, and say what cannot be. Raises KernelError."""
-    kernel = open_kernel("auto")
+    kernel = open_kernel()
     notes: list[Reason] = []
     flows: dict[Family, tuple[Flow, ...]] = {}
     try:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import signal
-import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -12,6 +11,7 @@ from nearwise.cli.lab_change import CHANGES
 from nearwise.cli.lab_look import curl, status
 from nearwise.cli.lab_options import name_option, running
 from nearwise.cli.output import print_line, print_note, print_table, progress
+from nearwise.cli.source import objects_of
 
 if TYPE_CHECKING:
     from nearwise.lab.status import LabStatus
@@ -110,7 +110,7 @@ def up(
     namespaces.check_name(name)
     if filenames:
         _check_alone(context, "zones", "nodes", "service")
-        objects = _objects(filenames)
+        objects = objects_of(filenames)
     else:
         objects = demo(zones, nodes, [wanted(each) for each in service] or DEMO)
     chosen = topology(objects, dual_stack=dual_stack)
@@ -154,18 +154,6 @@ def _check_alone(context: click.Context, *options: str) -> None:
     for each in options:
         if context.get_parameter_source(each) is not click.core.ParameterSource.DEFAULT:
             raise click.UsageError(f"-f says what there is: leave --{each} out")
-
-
-def _objects(filenames: tuple[str, ...]) -> list[dict[str, Any]]:
-    from nearwise.client.dump import sources
-    from nearwise.lab.dumps import objects_in
-
-    return [
-        obj
-        for filename in filenames
-        for source, data in sources(filename, sys.stdin.buffer)
-        for obj in objects_in(data, source)
-    ]
 
 
 def _greet(seen: LabStatus) -> None:

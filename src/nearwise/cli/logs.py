@@ -35,6 +35,16 @@ def log_level_option(default: str) -> Callable[[Callable[..., Any]], Callable[..
     )
 
 
+log_format_option = click.option(
+    "--log-format",
+    type=click.Choice([str(each) for each in LogFormat]),
+    default=str(LogFormat.TEXT),
+    show_default=True,
+    help="How a line of the log looks.",
+)
+"""Adds ``--log-format``."""
+
+
 def begin_logs(level: str, form: LogFormat) -> None:
     """Have what happens from now on logged, if it is at least of this level."""
     handler = logging.StreamHandler(sys.stderr)

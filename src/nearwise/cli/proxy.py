@@ -10,13 +10,12 @@ from nearwise.cli.collector import collect_after, collect_rarely
 from nearwise.cli.config_option import ENVIRONMENT, config_option
 from nearwise.cli.durations import duration_option
 from nearwise.cli.listen import Listen, listen_option
-from nearwise.cli.logs import LogFormat, begin_logs, log_level_option
+from nearwise.cli.logs import LogFormat, begin_logs, log_format_option, log_level_option
 from nearwise.cli.output import print_line
 
 if TYPE_CHECKING:
     from nearwise.client.kubeconfig import Access
     from nearwise.proxy.conntrack import Flows
-    from nearwise.proxy.kernel import Kernel
     from nearwise.proxy.node import Options
     from nearwise.proxy.process import Machine
 
@@ -124,13 +123,7 @@ def _networks(
 )
 @click.option("--cleanup", is_flag=True, help="Remove our tables from the kernel, and end.")
 @log_level_option("info")
-@click.option(
-    "--log-format",
-    type=click.Choice([str(each) for each in LogFormat]),
-    default=str(LogFormat.TEXT),
-    show_default=True,
-    help="How a line of the log looks.",
-)
+@log_format_option
 def command(
     *,
     kubeconfig: str | None,
@@ -288,6 +281,7 @@ async def _run(access: Access, machine: Machine, options: Options, serve: _Serve
 def _machine(backend: str) -> Machine:
     """Open what a proxy needs of this machine. Raises KernelError."""
     from nearwise.proxy.addresses import machine_addresses
+    from nearwise.proxy.backends import open_kernel
     from nearwise.proxy.process import Machine
 
     return Machine(open_kernel(backend), _flows(), machine_addresses)
@@ -296,6 +290,7 @@ def _machine(backend: str) -> Machine:
 def _clean_up(backend: str) -> None:
     from nearwise.model.errors import InputError
     from nearwise.nft.ruleset import TABLE, Family
+    from nearwise.proxy.backends import open_kernel
     from nearwise.proxy.kernel import KernelError
 
     try:
@@ -306,30 +301,6 @@ def _clean_up(backend: str) -> None:
         raise InputError(str(error)) from None
     names = " and ".join(f"table {family} {TABLE}" for family in there)
     print_line(f"Removed {names}." if names else "There was nothing of ours to remove.")
-
-
-def open_kernel(backend: str) -> Kernel:
-    """Open the kernel as a backend (``auto``, ``netlink``, ``nft``) does. Raises KernelError."""
-    import logging
-
-    from nearwise.proxy.kernel import KernelError
-    from nearwise.proxy.netlink import NetlinkKernel
-    from nearwise.proxy.program import ProgramKernel
-
-    if backend == "nft":
-        return ProgramKernel()
-    try:
-        return NetlinkKernel()
-    except KernelError as netlink:
-        if backend == "netlink":
-            raise
-        try:
-            kernel = ProgramKernel()
-        except KernelError as program:
-            raise KernelError(f"{netlink}; and {program}") from None
-        log = logging.getLogger("nearwise.proxy")
-        log.warning("netlink is refused (%s): the nft program is used", netlink)
-        return kernel
 
 
 def _flows() -> Flows | None:

@@ -112,3 +112,16 @@ _OPTIONS = (
     click.option("--context", metavar="NAME", help="Context of the kubeconfig to use."),
     click.option("--kubeconfig", metavar="FILE", help="Kubeconfig to use."),
 )
+
+
+def objects_of(filenames: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Read what stands in files, as it stands there, for an API server to begin with."""
+    from nearwise.client.dump import sources
+    from nearwise.lab.dumps import objects_in
+
+    return [
+        obj
+        for filename in filenames
+        for source, data in sources(filename, sys.stdin.buffer)
+        for obj in objects_in(data, source)
+    ]

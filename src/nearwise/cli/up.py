@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
@@ -15,6 +15,7 @@ from nearwise.cli.collector import collect_rarely
 from nearwise.cli.controller import max_endpoints_option
 from nearwise.cli.logs import LogFormat, begin_logs, log_level_option
 from nearwise.cli.output import print_line
+from nearwise.cli.source import objects_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -208,7 +209,7 @@ async def _serve(
     certificates = kept(folder / "pki", names, datetime.now(UTC))
     door = Door(sockets, serve.tls(certificates.certificate, certificates.key), token)
     url = serve.url_of(choices.listen, sockets)
-    objects = _objects(choices.filenames)
+    objects = objects_of(choices.filenames)
     access.write_kubeconfig(kubeconfig, url, certificates.authority, token)
     try:
         async with control_plane(
@@ -224,19 +225,6 @@ async def _serve(
     finally:
         if choices.data is None:  # then what it leads to is gone
             access.remove_kubeconfig(kubeconfig, token)
-
-
-def _objects(filenames: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Read the objects to begin with."""
-    from nearwise.client.dump import sources
-    from nearwise.lab.dumps import objects_in
-
-    return [
-        obj
-        for filename in filenames
-        for source, data in sources(filename, sys.stdin.buffer)
-        for obj in objects_in(data, source)
-    ]
 
 
 def _settings(choices: _Choices) -> Settings:
